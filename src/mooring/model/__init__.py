@@ -1,0 +1,1 @@
+"""Frozen data and closed lists: the words that every other layer speaks."""

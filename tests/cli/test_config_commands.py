@@ -1,0 +1,77 @@
+"""`mooring config` over real files."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from mooring.cli import config_file
+from mooring.cli.main import main
+from mooring.model.config import Config
+
+
+def mooring(*arguments: str | Path, **environment: str) -> Result:
+    return CliRunner().invoke(main, [str(argument) for argument in arguments], env=environment)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "mooring.toml"
+
+
+def test_a_valid_file(file: Path) -> None:
+    file.write_text("[log]\nlevel = 'debug'\n")
+    run = mooring("config", "check", "--config", file)
+    assert (run.exit_code, run.output) == (0, "The configuration is valid.\n")
+
+
+def test_problems_are_lines_that_begin_with_the_place(file: Path) -> None:
+    file.write_text("[log]\nlevle = 1\nformat = 'xml'\n")
+    run = mooring("config", "check", "--config", file)
+    assert run.exit_code == 2
+    assert run.stderr.splitlines() == [
+        f'{file}:2: log.levle: unknown key, did you mean "level"? allowed: level, format',
+        f'{file}:3: log.format: "xml" is refused, allowed: "text", "json"',
+    ]
+
+
+@pytest.mark.parametrize("command", ["check", "show"])
+def test_a_file_that_was_asked_for_has_to_be_there(command: str, file: Path) -> None:
+    run = mooring("config", command, "--config", file)
+    assert (run.exit_code, run.stderr) == (2, f"{file}: there is no such file\n")
+
+
+def test_the_default_file_may_be_missing(file: Path) -> None:
+    assert config_file.load(None, default=file).config == Config()
+    file.write_text("log.level = 'debug'\n")
+    assert config_file.load(None, default=file).config.log.level == "debug"
+
+
+def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    run = mooring("config", "check", "--config", tmp_path)
+    assert (run.exit_code, run.stderr) == (2, f"{tmp_path}: cannot be read: Is a directory\n")
+
+
+def test_a_file_that_is_not_text(file: Path) -> None:
+    file.write_bytes(b"[log]\n# \xff\n")
+    run = mooring("config", "check", "--config", file)
+    assert (run.exit_code, run.stderr) == (2, f"{file}:2: not valid TOML: the text is not UTF-8\n")
+
+
+def test_show_tells_values_and_origins(file: Path) -> None:
+    file.write_text("[log]\nlevel = 'debug'\n")
+    run = mooring("config", "show", "--config", file, MOORING_CLUSTER_NAME="east")
+    assert run.exit_code == 0
+    assert 'name = "east"  # environment variable MOORING_CLUSTER_NAME' in run.output
+    assert f'level = "debug"  # {file}:2' in run.output
+    assert 'format = "text"  # default' in run.output
+    assert "# cloud is not set" in run.output
+    assert tomllib.loads(run.output)["log"] == {"level": "debug", "format": "text"}
+
+
+def test_a_wrong_variable_is_told(file: Path) -> None:
+    file.touch()
+    run = mooring("config", "show", "--config", file, MOORING_LOG_FORMAT="xml")
+    assert run.exit_code == 2
+    assert run.stderr.startswith('environment variable MOORING_LOG_FORMAT: log.format: "xml" is refused')

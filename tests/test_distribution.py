@@ -1,0 +1,59 @@
+"""What is handed out is whole: the wheel and the source archive are built, and every file of the package is in them."""
+
+import subprocess
+import sys
+import tarfile
+import zipfile
+from email.parser import Parser
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def archives(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    target = tmp_path_factory.mktemp("dist")
+    builder = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-t", "sdist", "-d", str(target)]
+    subprocess.run(builder, cwd=ROOT, check=True, capture_output=True)
+    return target
+
+
+def package_files() -> set[str]:
+    files = (file for file in (ROOT / "src" / "mooring").rglob("*") if file.is_file())
+    return {file.relative_to(ROOT / "src").as_posix() for file in files if "__pycache__" not in file.parts}
+
+
+def test_the_wheel_has_every_file_of_the_package_and_no_other(archives: Path) -> None:
+    [wheel] = archives.glob("mooring-*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = {name for name in archive.namelist() if ".dist-info/" not in name}
+    assert names == package_files()
+    assert "mooring/py.typed" in names
+
+
+def test_the_source_archive_can_be_worked_with(archives: Path) -> None:
+    [sdist] = archives.glob("mooring-*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {f"src/{name}" for name in package_files()} <= names
+    assert {"LICENSE", "Makefile", "README.md", "pyproject.toml", "requirements/dev.txt"} <= names
+    assert not [name for name in names if name.startswith((".venv/", "build/", ".mypy_cache/"))]
+
+
+def test_only_the_extra_asks_for_what_the_lab_needs(archives: Path) -> None:
+    [wheel] = archives.glob("mooring-*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        [name] = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+        metadata = Parser().parsestr(archive.read(name).decode())
+    wanted = metadata.get_all("Requires-Dist") or []
+    assert {line.split(">=")[0] for line in wanted if "extra ==" not in line} == {"click", "msgspec"}
+    assert all("extra == 'lab'" in line for line in wanted if "extra ==" in line)
+
+
+def test_the_locks_name_no_registry() -> None:
+    for file in (ROOT / "requirements").glob("*.txt"):
+        lines = [line for line in file.read_text().splitlines() if not line.lstrip().startswith("#")]
+        assert all(line.startswith("    --hash=sha256:") or "==" in line for line in lines), file
+        assert "://" not in file.read_text(), file
