@@ -1,0 +1,61 @@
+"""The cache: folders that are there whole or not at all, named after what they were made from."""
+
+import fcntl
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from mooring.lab import place
+
+
+def key(*ingredients: str | bytes | Path) -> str:
+    """A short name for what something is made from; a folder stands for all files below it."""
+    digest = hashlib.sha256()
+    for ingredient in ingredients:
+        for piece in _pieces(ingredient):
+            digest.update(hashlib.sha256(piece).digest())
+    return digest.hexdigest()[:16]
+
+
+def ensure(folder: Path, make: Callable[[Path], None]) -> Path:
+    """Make a folder of the cache unless it is there; two labs that want it make it once, a crash leaves no half."""
+    if folder.exists():
+        return folder
+    with locked(folder.name):
+        if not folder.exists():
+            draft = folder.with_name(f"{folder.name}.draft")
+            shutil.rmtree(draft, ignore_errors=True)
+            draft.mkdir(parents=True)
+            make(draft)
+            draft.rename(folder)
+    return folder
+
+
+@contextmanager
+def locked(name: str) -> Iterator[None]:
+    """Only one process at a time; the kernel lets go of the lock when its holder dies."""
+    place.CACHE.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(place.CACHE / f".{name}.lock", os.O_CREAT | os.O_RDWR)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _pieces(ingredient: str | bytes | Path) -> Iterator[bytes]:
+    if isinstance(ingredient, str):
+        yield ingredient.encode()
+    elif isinstance(ingredient, bytes):
+        yield ingredient
+    elif ingredient.is_dir():
+        for file in sorted(
+            path for path in ingredient.rglob("*") if path.is_file() and "__pycache__" not in path.parts
+        ):
+            yield str(file.relative_to(ingredient)).encode()
+            yield file.read_bytes()
+    else:
+        yield ingredient.read_bytes()

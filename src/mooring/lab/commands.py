@@ -1,0 +1,217 @@
+"""`mooring lab ...`: the lab on the command line."""
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+from rich.console import Console
+
+from mooring.lab import doctor as checks
+from mooring.lab import faults, lifecycle, progress, report
+from mooring.lab.errors import LabError, PartError, tail
+from mooring.lab.lab import open_lab
+from mooring.lab.spec import Spec
+
+NAME = click.option("--name", default="lab", show_default=True, help="Which lab; several can run side by side.")
+
+
+class _Explaining(click.Group):
+    """Shows errors of the lab as what they are: what happened, the end of the log, what to do."""
+
+    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - click's own signature
+        try:
+            return super().invoke(ctx)
+        except LabError as error:
+            click.echo(f"mooring lab: {error.what}", err=True)
+            for line in error.log_tail() if isinstance(error, PartError) else []:
+                click.echo(f"    {line}", err=True)
+            if error.hint:
+                click.echo(f"what to do: {error.hint}", err=True)
+            sys.exit(1)
+
+
+@click.group(cls=_Explaining)
+def lab() -> None:
+    """A whole Kubernetes-on-OpenStack world on this machine, made of real programs."""
+
+
+@lab.command()
+@NAME
+@click.option("--nodes", default=2, show_default=True, help="Worker nodes.")
+@click.option("--gateways", default=2, show_default=True, help="Gateway hosts.")
+@click.option(
+    "--without", multiple=True, metavar="PART", help="Leave out a part or group, and what needs it. Repeatable."
+)
+@click.option(
+    "--assets",
+    type=click.Path(exists=True, file_okay=False),
+    default=None,
+    help="Folder with ready binaries of Kubernetes, etcd and CoreDNS.",
+)
+@click.option("--distributed-fips", is_flag=True, help="Floating IPs on the nodes' own chassis instead of on x1.")
+def up(  # noqa: PLR0913 - one for each option
+    name: str, *, nodes: int, gateways: int, without: tuple[str, ...], assets: str | None, distributed_fips: bool
+) -> None:
+    """Bring a lab up; a second time: start again what has died."""
+    folder = str(Path(assets).resolve()) if assets else ""
+    spec = Spec(
+        name=name,
+        nodes=nodes,
+        gateways=gateways,
+        without=tuple(sorted(without)),
+        assets=folder,
+        distributed_fips=distributed_fips,
+    )
+    with progress.progress() as watcher:
+        took = lifecycle.up(spec, watcher)
+    if not took:
+        click.echo(f"Lab {name} is up already.")
+        return
+    Console().print(progress.times(took))
+    click.echo(f"\nLab {name} is up after {max(each.began + each.seconds for each in took):.1f} s. Look around:")
+    click.echo(f'  eval "$({sys.argv[0]} lab env --name {name})"')
+    click.echo("  kubectl get pods --all-namespaces --output=wide; openstack network list")
+    click.echo(f"  mooring lab status --name {name}; mooring lab exec --name {name} client -- ip address")
+
+
+@lab.command()
+@NAME
+@click.option("--all", "everything", is_flag=True, help="All labs of this machine.")
+def down(name: str, *, everything: bool) -> None:
+    """End a lab and remove all that it left."""
+    for each in lifecycle.names() if everything else [name]:
+        there = lifecycle.down(each)
+        click.echo(f"Lab {each} is gone." if there else f"There is no lab {each}.")
+
+
+@lab.command()
+@NAME
+def reset(name: str) -> None:
+    """Make a lab anew, with the options that it has now and fresh databases."""
+    spec = open_lab(name).spec
+    lifecycle.down(name)
+    with progress.progress() as watcher:
+        lifecycle.up(spec, watcher)
+    click.echo(f"Lab {name} is as new.")
+
+
+@lab.command()
+@NAME
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--all", "everything", is_flag=True, help="All labs of this machine, a line each.")
+def status(name: str, output: str, *, everything: bool) -> None:
+    """Which parts run, where, since when, with how much memory. Exit code 1: something has died."""
+    if everything:
+        for each in lifecycle.names():
+            click.echo(report.line(each))
+        return
+    seen = report.observe(open_lab(name))
+    if output == "json":
+        click.echo(msgspec.json.format(msgspec.json.encode(seen)).decode())
+    else:
+        Console().print(report.table(seen))
+    sys.exit(0 if seen.whole else 1)
+
+
+@lab.command()
+@NAME
+def env(name: str) -> None:
+    """Print shell exports: eval "$(mooring lab env)"."""
+    for key, value in report.environment(open_lab(name)).items():
+        click.echo(f"export {key}='{value}'")
+
+
+@lab.command(context_settings={"ignore_unknown_options": True})
+@NAME
+@click.argument("host")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
+def exec(name: str, host: str, command: tuple[str, ...]) -> None:  # noqa: A001 - the word that users of docker and kubectl know
+    """Run a command in a host: client, control, x1, n1, gw1, ..., wire."""
+    there = open_lab(name)
+    faults.known_host(there, host)
+    words = [*there.hosts.enter(host), *command]
+    environment = os.environ | report.environment(there)
+    os.execvpe(words[0], words, environment)  # noqa: S606 - no shell is wanted
+
+
+@lab.command()
+@NAME
+@click.option("-n", "--lines", default=50, show_default=True)
+@click.option("-f", "--follow", is_flag=True, help="Go on showing what is written.")
+@click.argument("part")
+def logs(name: str, part: str, lines: int, *, follow: bool) -> None:
+    """Show what a part wrote."""
+    there = open_lab(name)
+    file = there.place.log_of(part)
+    if not file.exists():
+        known = ", ".join(sorted(each.stem for each in there.place.log.glob("*.log")))
+        raise LabError(f"part {part} has written nothing", hint=f"there are: {known}")
+    if follow:
+        os.execvp("tail", ["tail", "-n", str(lines), "-F", str(file)])  # noqa: S606 - no shell is wanted
+    click.echo("\n".join(tail(file, lines)))
+
+
+@lab.command()
+def doctor() -> None:
+    """What this machine lacks for a lab. Exit code 1: something that the lab cannot install by itself."""
+    findings = checks.examine()
+    Console().print(checks.table(findings))
+    sys.exit(0 if all(each.ok or each.will_be_installed for each in findings) else 1)
+
+
+@lab.command()
+@NAME
+@click.argument("part")
+def restart(name: str, part: str) -> None:
+    """End a part and start it again."""
+    with progress.progress() as watcher:
+        took = lifecycle.restart(open_lab(name), part, watcher)
+    click.echo(f"{part} is up again after {took[0].seconds:.1f} s.")
+
+
+@lab.command()
+@NAME
+@click.option("--signal", "signal_name", default="KILL", show_default=True, help="TERM, KILL, HUP, ...")
+@click.argument("part")
+def kill(name: str, part: str, signal_name: str) -> None:
+    """Send a signal to a part, for tests of faults; KILL goes to all that it started, too."""
+    faults.kill(open_lab(name), part, faults.signal_number(signal_name))
+
+
+def _fault(word: str, act: Callable[..., None], text: str) -> None:
+    @lab.command(word, help=text)
+    @NAME
+    @click.argument("part")
+    def command(name: str, part: str) -> None:
+        act(open_lab(name), part)
+
+
+_fault(
+    "pause",
+    lambda there, part: faults.freeze(there, part, signal.SIGSTOP),
+    "Stop a part and all that it started (SIGSTOP).",
+)
+_fault("resume", lambda there, part: faults.freeze(there, part, signal.SIGCONT), "Let a paused part go on (SIGCONT).")
+
+
+@lab.command()
+@NAME
+@click.option("--link", required=True, help="Which interface of the host, e.g. eth0.")
+@click.argument("host")
+def cut(name: str, host: str, link: str) -> None:
+    """Pull a host's cable: the far end goes down, the host sees no carrier."""
+    faults.cut(open_lab(name), host, link)
+
+
+@lab.command()
+@NAME
+@click.argument("host", required=False)
+def heal(name: str, host: str | None) -> None:
+    """Plug all pulled cables in again, of one host or of all."""
+    for each in faults.heal(open_lab(name), host):
+        click.echo(f"{each} is connected again.")

@@ -1,0 +1,54 @@
+"""What can go wrong in the lab.
+
+LabError            says what, why and what to do; shown to people as it is
++-- PartError      one part of the lab did not come up or ended; carries the end of its log
++-- CommandError   a program that we ran answered with an error; carries what it printed
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+TAIL_LINES = 15
+
+
+class LabError(Exception):
+    """Something that a person can read and act upon."""
+
+    def __init__(self, what: str, *, hint: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.hint = hint
+
+
+class PartError(LabError):
+    """A part did not come up, or ended while it was needed."""
+
+    def __init__(self, part: str, why: str, *, log: Path | None = None, hint: str = "") -> None:
+        super().__init__(
+            f"{part}: {why}", hint=hint or f"see `mooring lab logs {part}`; `mooring lab down` ends the rest"
+        )
+        self.part = part
+        self.log = log
+
+    def log_tail(self) -> list[str]:
+        """The last lines that the part wrote, if it wrote any."""
+        return [] if self.log is None else tail(self.log, TAIL_LINES)
+
+
+class CommandError(LabError):
+    """A program ended with another code than 0."""
+
+    def __init__(self, argv: Sequence[str], code: int, output: str) -> None:
+        said = "\n".join(output.strip().splitlines()[-TAIL_LINES:])
+        super().__init__(f"`{' '.join(argv)}` ended with code {code}" + (f":\n{said}" if said else ""))
+        self.output = output
+
+
+def tail(log: Path, lines: int) -> list[str]:
+    """The last lines of a file; nothing if it is not there."""
+    if not log.exists():
+        return []
+    with log.open("rb") as file:
+        file.seek(0, 2)
+        file.seek(max(0, file.tell() - 400 * lines))
+        return file.read().decode(errors="replace").splitlines()[-lines:]

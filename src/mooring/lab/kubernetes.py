@@ -1,0 +1,193 @@
+"""The Kubernetes control plane: etcd, API server, controller manager, scheduler, cluster DNS; all with TLS and RBAC."""
+
+from mooring.lab import pki, web
+from mooring.lab import spec as ranges
+from mooring.lab.errors import CommandError
+from mooring.lab.lab import Lab
+from mooring.lab.parts import Part
+from mooring.lab.place import DATA
+from mooring.lab.spec import Spec
+from mooring.lab.templates import text, write
+
+SERVER_NAMES = (
+    "kubernetes",
+    "kubernetes.default",
+    "kubernetes.default.svc",
+    "kubernetes.default.svc.cluster.local",
+    "localhost",
+)
+
+
+def parts(spec: Spec) -> list[Part]:
+    """The control plane needs nothing of OpenStack; DNS needs a node."""
+    kubelets = tuple(f"kubelet-{node}" for node in spec.node_names)
+    proxies = tuple(f"kube-proxy-{node}" for node in spec.node_names)
+    return [
+        Part("etcd", start_etcd, needs=("cables", "certificates", "kubernetes-binaries"), group="kubernetes"),
+        Part("kube-apiserver", start_apiserver, needs=("etcd",), group="kubernetes"),
+        Part("kube-controller-manager", start_controller_manager, needs=("kube-apiserver",), group="kubernetes"),
+        Part("kube-scheduler", start_scheduler, needs=("kube-apiserver",), group="kubernetes"),
+        Part("roles", grant_roles, needs=("kube-apiserver",), group="kubernetes", process=False),
+        Part(
+            "dns",
+            start_dns,
+            needs=("kube-controller-manager", "kube-scheduler", *kubelets, *proxies),
+            group="kubernetes",
+            process=False,
+        ),
+    ]
+
+
+def start_etcd(lab: Lab) -> None:
+    """The store; without fsync, as it is thrown away with the lab."""
+    pair = lab.authority.issue("etcd", "etcd", addresses=["127.0.0.1"], names=["localhost"])
+    client, peer = "https://127.0.0.1:2379", "https://127.0.0.1:2380"
+    tls = [
+        f"--{prefix}{flag}"
+        for prefix in ("", "peer-")
+        for flag in (
+            f"cert-file={pair.certificate}",
+            f"key-file={pair.key}",
+            f"trusted-ca-file={lab.authority.certificate}",
+            "client-cert-auth",
+        )
+    ]
+    lab.spawn(
+        "etcd",
+        [
+            lab.program("etcd"),
+            f"--data-dir={lab.place.data / 'etcd'}",
+            f"--listen-client-urls={client}",
+            f"--advertise-client-urls={client}",
+            f"--listen-peer-urls={peer}",
+            f"--initial-advertise-peer-urls={peer}",
+            f"--initial-cluster=default={peer}",
+            "--unsafe-no-fsync",
+            "--log-level=warn",
+            *tls,
+        ],
+        host="control",
+    )
+
+
+def start_apiserver(lab: Lab) -> None:
+    """The API server with an audit log of what everybody but the system itself did."""
+    place, authority = lab.place, lab.authority
+    server = authority.issue(
+        "kube-apiserver", "kube-apiserver", addresses=[lab.control, "127.0.0.1", ranges.API_SERVICE], names=SERVER_NAMES
+    )
+    to_etcd = authority.issue("apiserver-etcd", "kube-apiserver")
+    to_kubelet = authority.issue("apiserver-kubelet", "kube-apiserver-kubelet-client", groups=["system:masters"])
+    pki.write_signing_key(place.pki / "service-accounts.key")
+    lab.spawn(
+        "kube-apiserver",
+        [
+            lab.program("kube-apiserver"),
+            "--etcd-servers=https://127.0.0.1:2379",
+            f"--etcd-cafile={authority.certificate}",
+            f"--etcd-certfile={to_etcd.certificate}",
+            f"--etcd-keyfile={to_etcd.key}",
+            f"--advertise-address={lab.control}",
+            f"--tls-cert-file={server.certificate}",
+            f"--tls-private-key-file={server.key}",
+            f"--client-ca-file={authority.certificate}",
+            f"--kubelet-certificate-authority={authority.certificate}",
+            f"--kubelet-client-certificate={to_kubelet.certificate}",
+            f"--kubelet-client-key={to_kubelet.key}",
+            "--kubelet-preferred-address-types=InternalIP",
+            "--authorization-mode=Node,RBAC",
+            "--enable-admission-plugins=NodeRestriction",
+            "--allow-privileged=true",
+            "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
+            f"--service-account-key-file={place.pki / 'service-accounts.key'}",
+            f"--service-account-signing-key-file={place.pki / 'service-accounts.key'}",
+            f"--service-cluster-ip-range={ranges.SERVICES_V4},{ranges.SERVICES_V6}",
+            f"--audit-policy-file={DATA / 'kubernetes/audit.yaml'}",
+            f"--audit-log-path={place.log / 'audit.log'}",
+            "--audit-log-maxsize=100",
+            "--audit-log-maxbackup=1",
+        ],
+        host="control",
+    )
+    write_kubeconfig(lab, "kubeconfig", "admin", groups=["system:masters"])
+    ready = f"https://{lab.control}:6443/readyz"
+    lab.wait(
+        "kube-apiserver",
+        lambda: web.answers(ready, ca=authority.certificate),
+        seconds=90,
+        what="the API server to be ready",
+    )
+
+
+def start_controller_manager(lab: Lab) -> None:
+    """Each controller with an account of its own."""
+    kubeconfig = write_kubeconfig(lab, "controller-manager.kubeconfig", "system:kube-controller-manager")
+    lab.spawn(
+        "kube-controller-manager",
+        [
+            lab.program("kube-controller-manager"),
+            f"--kubeconfig={kubeconfig}",
+            f"--service-account-private-key-file={lab.place.pki / 'service-accounts.key'}",
+            f"--root-ca-file={lab.authority.certificate}",
+            "--use-service-account-credentials=true",
+            f"--service-cluster-ip-range={ranges.SERVICES_V4},{ranges.SERVICES_V6}",
+            f"--cluster-cidr={ranges.PODS_V4},{ranges.PODS_V6}",
+            "--allocate-node-cidrs=false",
+            "--leader-elect=false",
+            "--bind-address=127.0.0.1",
+        ],
+        host="control",
+    )
+    lab.wait(
+        "kube-controller-manager",
+        lambda: _exists(lab, "serviceaccount/default"),
+        seconds=60,
+        what="the default service account",
+    )
+
+
+def start_scheduler(lab: Lab) -> None:
+    """The scheduler."""
+    kubeconfig = write_kubeconfig(lab, "scheduler.kubeconfig", "system:kube-scheduler")
+    lab.spawn(
+        "kube-scheduler",
+        [
+            lab.program("kube-scheduler"),
+            f"--kubeconfig={kubeconfig}",
+            "--leader-elect=false",
+            "--bind-address=127.0.0.1",
+        ],
+        host="control",
+    )
+
+
+def grant_roles(lab: Lab) -> None:
+    """The one binding that Kubernetes leaves to those who install it: kube-proxy runs outside of pods here."""
+    lab.kubectl(
+        "create",
+        "clusterrolebinding",
+        "lab:kube-proxy",
+        "--clusterrole=system:node-proxier",
+        "--user=system:kube-proxy",
+    )
+
+
+def start_dns(lab: Lab) -> None:
+    """Cluster DNS, as pods."""
+    lab.kubectl("apply", "-f", "-", stdin=text("kubernetes/coredns.yaml", {"DNS": ranges.DNS_SERVICE}))
+    lab.kubectl("--namespace=kube-system", "rollout", "status", "deployment/coredns", "--timeout=120s")
+
+
+def write_kubeconfig(lab: Lab, file: str, user: str, *, groups: tuple[str, ...] | list[str] = ()) -> str:
+    """Credentials of a user, by certificate."""
+    pair = lab.authority.issue(file.removesuffix(".kubeconfig"), user, groups=groups)
+    values = {"SERVER": lab.control, "CA": lab.authority.certificate, "CERTIFICATE": pair.certificate, "KEY": pair.key}
+    return str(write("kubernetes/kubeconfig.yaml", lab.place.etc / file, values))
+
+
+def _exists(lab: Lab, thing: str) -> bool:
+    try:
+        lab.kubectl("get", thing)
+    except CommandError:
+        return False
+    return True

@@ -1,0 +1,65 @@
+"""The parts of a lab as data: what each needs, and which of them a lab consists of."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mooring.lab.errors import LabError
+
+if TYPE_CHECKING:
+    from mooring.lab.lab import Lab
+
+
+@dataclass(frozen=True)
+class Part:
+    """One thing that has to be done, and started, for the lab to be whole."""
+
+    name: str
+    start: "Callable[[Lab], None]"
+    needs: tuple[str, ...] = ()
+    group: str = ""
+    process: bool = True
+
+
+def select(parts: Sequence[Part], without: Iterable[str]) -> tuple[list[Part], list[str]]:
+    """The parts that are left when some parts or groups are left out, and the names of all that fall away with them."""
+    unwanted = set(without)
+    known = {part.name for part in parts} | {part.group for part in parts if part.group}
+    if unknown := sorted(unwanted - known):
+        raise LabError(
+            f"no part or group is called {', '.join(unknown)}", hint=f"there are: {', '.join(sorted(known))}"
+        )
+    gone: set[str] = set()
+    kept: list[Part] = []
+    for part in ordered(parts):
+        if part.name in unwanted or part.group in unwanted or gone.intersection(part.needs):
+            gone.add(part.name)
+        else:
+            kept.append(part)
+    return kept, sorted(gone)
+
+
+def ordered(parts: Sequence[Part]) -> Iterator[Part]:
+    """The parts, each after those that it needs."""
+    left = {part.name: part for part in parts}
+    done: set[str] = set()
+    while left:
+        ready = [part for part in left.values() if done.issuperset(part.needs)]
+        if not ready:
+            raise ValueError(
+                f"these parts need each other, or something that does not exist: {', '.join(sorted(left))}"
+            )
+        for part in ready:
+            yield left.pop(part.name)
+            done.add(part.name)
+
+
+def dependents(parts: Sequence[Part], name: str) -> list[Part]:
+    """The parts that stand on one, directly or not, in the order in which they start."""
+    found = {name}
+    result = []
+    for part in ordered(parts):
+        if found.intersection(part.needs):
+            found.add(part.name)
+            result.append(part)
+    return result

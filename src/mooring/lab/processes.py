@@ -1,0 +1,177 @@
+"""Starting programs in the hosts of the lab, and knowing later which ones they were.
+
+Each process of a part leaves a record with its pid and start time, so that a pid that the kernel has given to
+somebody else is never taken for ours. What a process started itself is known by the part's control group.
+"""
+
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from mooring.lab import waiting
+from mooring.lab.cage import Cage
+from mooring.lab.errors import CommandError, LabError, PartError
+from mooring.lab.place import Place
+
+# The shell puts itself into the control group and then becomes the program: one pid from beginning to end.
+_ENTER_GROUP = 'echo 0 >"$1"; shift; exec "$@"'
+
+
+class Record(msgspec.Struct, frozen=True):
+    """What we remember of a process that we started."""
+
+    part: str
+    host: str
+    pid: int
+    start_time: int
+    argv: tuple[str, ...]
+
+
+class Processes:
+    """The processes of one lab."""
+
+    def __init__(self, place: Place, cage: Cage) -> None:
+        self._place = place
+        self._cage = cage
+        self._children: dict[str, subprocess.Popen[bytes]] = {}
+
+    def spawn(
+        self, part: str, argv: Sequence[str | Path], *, host: str = "machine", env: Mapping[str, str] | None = None
+    ) -> Record:
+        """Start a program as the process of a part; its output goes to the part's log."""
+        words = tuple(str(word) for word in argv)
+        group = self._cage.group(part) / "cgroup.procs"
+        with self._place.log_of(part).open("ab") as log:
+            child = subprocess.Popen(
+                ["/bin/sh", "-c", _ENTER_GROUP, "sh", str(group), *words],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self._place.root,
+                env=environment(env),
+                start_new_session=True,
+            )
+        self._children[part] = child  # kept so that Python collects it when it ends
+        record = Record(part=part, host=host, pid=child.pid, start_time=start_time(child.pid) or 0, argv=words)
+        self._record_file(part).write_bytes(msgspec.json.encode(record))
+        return record
+
+    def record(self, part: str) -> Record | None:
+        """What we remember of a part's process."""
+        file = self._record_file(part)
+        return msgspec.json.decode(file.read_bytes(), type=Record) if file.exists() else None
+
+    def records(self) -> list[Record]:
+        """Everything that was started, in the order of names."""
+        files = sorted(self._place.run.glob("*.process"))
+        return [msgspec.json.decode(file.read_bytes(), type=Record) for file in files]
+
+    def alive(self, part: str) -> bool:
+        """Does the very process that we started still run?"""
+        record = self.record(part)
+        return record is not None and start_time(record.pid) == record.start_time
+
+    def pid(self, part: str) -> int:
+        """The pid of a part's living process."""
+        record = self.record(part)
+        if record is None or start_time(record.pid) != record.start_time:
+            raise PartError(part, "is not running", log=self._place.log_of(part))
+        return record.pid
+
+    def wait(self, part: str, condition: waiting.Condition, *, seconds: float, what: str) -> None:
+        """Wait until a part does what it is there for; give up at once when its process ends."""
+
+        def done() -> bool:
+            if not self.alive(part):
+                raise PartError(part, "ended while it was starting", log=self._place.log_of(part))
+            return condition()
+
+        try:
+            waiting.until(done, seconds=seconds, what=what)
+        except PartError:
+            raise
+        except LabError as error:
+            raise PartError(part, error.what, log=self._place.log_of(part)) from error
+
+    def signal(self, part: str, number: int, *, whole_group: bool = False) -> None:
+        """Send a signal to a part's process, or to it and all that it started."""
+        main = self.pid(part)
+        for pid in self._cage.pids(part) if whole_group else [main]:
+            try:
+                os.kill(pid, number)
+            except ProcessLookupError:
+                continue
+
+    def stop(self, part: str, *, seconds: float = 0) -> None:
+        """End a part: politely for as long as `seconds` say, then by the control group."""
+        if seconds and self.alive(part):
+            self.signal(part, signal.SIGTERM)
+            with suppress(LabError):  # it had its chance
+                waiting.until(lambda: not self.alive(part), seconds=seconds, what=f"{part} to end")
+        self._cage.kill(part)
+        self._record_file(part).unlink(missing_ok=True)
+
+    def _record_file(self, part: str) -> Path:
+        return self._place.run / f"{part}.process"
+
+
+def start_time(pid: int) -> int | None:
+    """When a process began, in clock ticks since boot; None when there is no such process, or only its zombie."""
+    fields = _stat(pid)
+    return None if not fields or fields[0] in "ZX" else int(fields[19])
+
+
+def is_stopped(pid: int) -> bool:
+    """Was the process stopped by a signal?"""
+    return _stat(pid)[:1] == ["T"]
+
+
+def _stat(pid: int) -> list[str]:
+    """The fields of a process from its state on; none when it is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
+def memory(pid: int) -> int:
+    """Bytes that a process takes, shared pages divided among those that share them; 0 when it is gone."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        return 0
+    return 1024 * sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+
+
+def run(
+    argv: Sequence[str | Path], *, env: Mapping[str, str] | None = None, stdin: str = "", cwd: Path | None = None
+) -> str:
+    """Run a program to its end and return what it printed; an error code is an exception with that text."""
+    words = [str(word) for word in argv]
+    done = subprocess.run(
+        words,
+        input=stdin,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        env=environment(env),
+        cwd=cwd,
+    )
+    if done.returncode:
+        raise CommandError(words, done.returncode, done.stdout)
+    return done.stdout
+
+
+def environment(extra: Mapping[str, str] | None) -> dict[str, str]:
+    """The environment of our children: ours, without what would lead OpenStack, OVS or Kubernetes elsewhere."""
+    foreign = ("OS_", "OVS_", "OVN_", "KUBE", "PYTHON", "VIRTUAL_ENV")
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(foreign)}
+    if "/usr/sbin" not in kept.get("PATH", "").split(":"):
+        kept["PATH"] = f"{kept.get('PATH', '/usr/bin:/bin')}:/usr/sbin:/sbin"
+    return kept | dict(extra or {})
