@@ -19,15 +19,15 @@ def signal_number(name: str) -> int:
 
 
 def kill(lab: Lab, part: str, number: int) -> None:
-    """Send a signal to a part's process. KILL goes to its whole group: a child that lives on would hide the fault."""
-    lifecycle.find(lab, part)
-    lab.processes.signal(part, number, whole_group=number == signal.SIGKILL)
+    """Send a signal to a part's process. KILL goes to its children too: one that lives on would hide the fault."""
+    shared = lifecycle.find(lab, part).shared
+    lab.processes.signal(part, number, whole_group=number == signal.SIGKILL and not shared)
 
 
 def freeze(lab: Lab, part: str, number: int) -> None:
     """Stop or continue a part with all that it started."""
-    lifecycle.find(lab, part)
-    lab.processes.signal(part, number, whole_group=True)
+    shared = lifecycle.find(lab, part).shared
+    lab.processes.signal(part, number, whole_group=not shared)
 
 
 def cut(lab: Lab, host: str, link: str) -> None:

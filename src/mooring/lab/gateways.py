@@ -45,12 +45,12 @@ def start_keepalived(lab: Lab, *, gateway: str) -> None:
     values = {"HOST": gateway, "RUN": lab.place.run, "V4": lab.spec.gateway_address, "V6": lab.spec.gateway_address6}
     configuration = write("gateway/keepalived.conf", lab.place.etc / f"keepalived-{gateway}.conf", values)
     part = f"keepalived-{gateway}"
-    pids = [f"--{kind}={lab.place.run / part}.{kind}" for kind in ("pid", "vrrp_pid", "checkers_pid")]
-    lab.spawn(
-        part,
-        ["keepalived", "--dont-fork", "--vrrp", "--log-console", "--no-syslog", f"--use-file={configuration}", *pids],
-        host=gateway,
-    )
+    files = {kind: lab.place.run / f"{part}.{kind}" for kind in ("pid", "vrrp_pid", "checkers_pid")}
+    for file in files.values():
+        file.unlink(missing_ok=True)
+    options = ["--dont-fork", "--vrrp", "--log-console", "--no-syslog", f"--use-file={configuration}"]
+    lab.spawn(part, ["keepalived", *options, *(f"--{kind}={file}" for kind, file in files.items())], host=gateway)
+    lab.wait(part, files["vrrp_pid"].exists, seconds=10, what=f"VRRP on {gateway}")
 
 
 def route_outside(lab: Lab) -> None:

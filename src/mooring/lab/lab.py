@@ -52,8 +52,7 @@ class Lab:
     def spawn(
         self, part: str, argv: Sequence[str | Path], *, host: str, env: Mapping[str, str] | None = None
     ) -> Record:
-        """Start a part's process in a host; what an earlier one left is ended first."""
-        self.processes.stop(part)
+        """Start a part's process in a host."""
         return self.processes.spawn(part, [*self.hosts.enter(host), *argv], host=host, env=env)
 
     def wait(self, part: str, condition: Condition, *, seconds: float, what: str) -> None:

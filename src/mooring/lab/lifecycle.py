@@ -45,6 +45,8 @@ def revive(lab: Lab, watcher: Watcher) -> list[Took]:
             f"a host of lab {lab.spec.name} has died, and its network with it",
             hint=f"`mooring lab reset --name {lab.spec.name}` makes the lab anew",
         )
+    for part in dead:  # children that outlived their parent
+        lab.processes.stop(part.name, shared=part.shared)
     return runner.run(dead, lab, watcher)
 
 
@@ -62,7 +64,7 @@ def restart(lab: Lab, name: str, watcher: Watcher) -> list[Took]:
             f"{name} holds the namespaces of a host",
             hint=f"`mooring lab reset --name {lab.spec.name}` makes the lab anew",
         )
-    lab.processes.stop(name)
+    lab.processes.stop(name, shared=part.shared)
     return runner.run([part], lab, watcher)
 
 

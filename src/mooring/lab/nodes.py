@@ -23,6 +23,7 @@ def parts(spec: Spec) -> list[Part]:
                 partial(start_containerd, node=node),
                 needs=("cables", "debian-packages", "images"),
                 group="kubernetes",
+                shared=True,
             ),
             Part(
                 f"kubelet-{node}",
@@ -30,7 +31,13 @@ def parts(spec: Spec) -> list[Part]:
                 needs=(f"containerd-{node}", "kube-apiserver"),
                 group="kubernetes",
             ),
-            Part(f"kube-proxy-{node}", partial(start_proxy, node=node), needs=("roles",), group="kubernetes"),
+            Part(
+                f"kube-proxy-{node}",
+                partial(start_proxy, node=node),
+                needs=("roles",),
+                after=(f"leg-{node}",),  # it looks at the node's addresses when it starts, and not again
+                group="kubernetes",
+            ),
             Part(
                 f"leg-{node}",
                 partial(plug_leg, node=node),

@@ -12,13 +12,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Part:
-    """One thing that has to be done, and started, for the lab to be whole."""
+    """One thing that has to be done, and started, for the lab to be whole.
+
+    needs    cannot be without these, and starts after them
+    after    starts after these where they are part of the lab, and does without them elsewhere
+    group    what `--without` may name to leave out several parts at once
+    process  leaves a process behind that can be watched, killed and started again
+    shared   what its process starts lives on without it, as containers do
+    """
 
     name: str
     start: "Callable[[Lab], None]"
     needs: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
     group: str = ""
     process: bool = True
+    shared: bool = False
 
 
 def select(parts: Sequence[Part], without: Iterable[str]) -> tuple[list[Part], list[str]]:
@@ -44,7 +53,7 @@ def ordered(parts: Sequence[Part]) -> Iterator[Part]:
     left = {part.name: part for part in parts}
     done: set[str] = set()
     while left:
-        ready = [part for part in left.values() if done.issuperset(part.needs)]
+        ready = [part for part in left.values() if done.issuperset(part.needs) and not left.keys() & set(part.after)]
         if not ready:
             raise ValueError(
                 f"these parts need each other, or something that does not exist: {', '.join(sorted(left))}"

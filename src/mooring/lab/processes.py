@@ -19,7 +19,7 @@ from mooring.lab.errors import CommandError, LabError, PartError
 from mooring.lab.place import Place
 
 # The shell puts itself into the control group and then becomes the program: one pid from beginning to end.
-_ENTER_GROUP = 'echo 0 >"$1"; shift; exec "$@"'
+_ENTER_GROUP = 'cd "$1"; echo 0 >"$2"; shift 2; exec "$@"'
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -38,7 +38,6 @@ class Processes:
     def __init__(self, place: Place, cage: Cage) -> None:
         self._place = place
         self._cage = cage
-        self._children: dict[str, subprocess.Popen[bytes]] = {}
 
     def spawn(
         self, part: str, argv: Sequence[str | Path], *, host: str = "machine", env: Mapping[str, str] | None = None
@@ -46,18 +45,20 @@ class Processes:
         """Start a program as the process of a part; its output goes to the part's log."""
         words = tuple(str(word) for word in argv)
         group = self._cage.group(part) / "cgroup.procs"
-        with self._place.log_of(part).open("ab") as log:
-            child = subprocess.Popen(
-                ["/bin/sh", "-c", _ENTER_GROUP, "sh", str(group), *words],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                cwd=self._place.root,
-                env=environment(env),
-                start_new_session=True,
-            )
-        self._children[part] = child  # kept so that Python collects it when it ends
-        record = Record(part=part, host=host, pid=child.pid, start_time=start_time(child.pid) or 0, argv=words)
+        log = str(self._place.log_of(part))
+        # not subprocess: that wants to see the end of what it started, and these live longer than we do
+        pid = os.posix_spawn(
+            "/bin/sh",
+            ["sh", "-c", _ENTER_GROUP, "sh", str(self._place.root), str(group), *words],
+            environment(env),
+            file_actions=[
+                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_OPEN, 1, log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644),
+                (os.POSIX_SPAWN_DUP2, 1, 2),
+            ],
+            setsid=True,
+        )
+        record = Record(part=part, host=host, pid=pid, start_time=start_time(pid) or 0, argv=words)
         self._record_file(part).write_bytes(msgspec.json.encode(record))
         return record
 
@@ -74,12 +75,16 @@ class Processes:
     def alive(self, part: str) -> bool:
         """Does the very process that we started still run?"""
         record = self.record(part)
-        return record is not None and start_time(record.pid) == record.start_time
+        if record is None:
+            return False
+        with suppress(ChildProcessError):  # collects it, if it was started by this very command and has ended
+            os.waitpid(record.pid, os.WNOHANG)
+        return start_time(record.pid) == record.start_time
 
     def pid(self, part: str) -> int:
         """The pid of a part's living process."""
         record = self.record(part)
-        if record is None or start_time(record.pid) != record.start_time:
+        if record is None or not self.alive(part):
             raise PartError(part, "is not running", log=self._place.log_of(part))
         return record.pid
 
@@ -107,13 +112,17 @@ class Processes:
             except ProcessLookupError:
                 continue
 
-    def stop(self, part: str, *, seconds: float = 0) -> None:
-        """End a part: politely for as long as `seconds` say, then by the control group."""
+    def stop(self, part: str, *, seconds: float = 0, shared: bool = False) -> None:
+        """End a part: politely for as long as `seconds` say, then by force; its children too, unless `shared`."""
         if seconds and self.alive(part):
             self.signal(part, signal.SIGTERM)
             with suppress(LabError):  # it had its chance
                 waiting.until(lambda: not self.alive(part), seconds=seconds, what=f"{part} to end")
-        self._cage.kill(part)
+        if not shared:
+            self._cage.kill(part)
+        elif self.alive(part):
+            self.signal(part, signal.SIGKILL)
+            waiting.until(lambda: not self.alive(part), seconds=10, what=f"{part} to end")
         self._record_file(part).unlink(missing_ok=True)
 
     def _record_file(self, part: str) -> Path:

@@ -43,7 +43,7 @@ def run(parts: Sequence[Part], lab: Lab, watcher: Watcher) -> list[Took]:
     """Start all parts; the first failure ends it. Threads of others are left behind: they end with the process."""
     start = time.monotonic()
     waiting = {part.name: part for part in parts}
-    needs = {part.name: set(part.needs) & set(waiting) for part in parts}
+    needs = {part.name: {*part.needs, *part.after} & waiting.keys() for part in parts}
     last_need = dict.fromkeys(waiting, "")
     ended: queue.Queue[tuple[str, float, BaseException | None]] = queue.Queue()
     took: list[Took] = []

@@ -48,11 +48,16 @@ def load(lab: Lab) -> Topology:
 
 
 def connect(lab: Lab, cloud: str = "admin") -> Any:  # noqa: ANN401 - openstacksdk has no types
-    """A client of the lab's OpenStack."""
-    return openstack.connection.Connection(
-        config=openstack.config.OpenStackConfig(config_files=[str(lab.place.clouds)]).get_one(cloud=cloud),
-        app_name="mooring-lab",
-    )
+    """A client of the lab's OpenStack, as one of the users in clouds.yaml."""
+    config = openstack.config.OpenStackConfig(config_files=[str(lab.place.clouds)])
+    return openstack.connection.Connection(config=config.get_one(cloud=cloud), app_name="mooring-lab")
+
+
+def connect_as(lab: Lab, *, user: str, password: str, project: str) -> Any:  # noqa: ANN401 - openstacksdk has no types
+    """A client of the lab's OpenStack, as somebody else."""
+    config = openstack.config.OpenStackConfig(config_files=[str(lab.place.clouds)])
+    auth = {"username": user, "password": password, "project_name": project}
+    return openstack.connection.Connection(config=config.get_one(cloud="mooring", auth=auth), app_name="mooring-lab")
 
 
 def ensure(lab: Lab) -> None:

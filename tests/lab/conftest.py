@@ -1,0 +1,32 @@
+"""One lab for all tests that need the real world, and for each test a namespace and a project of its own."""
+
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from mooring.lab import lifecycle
+from mooring.lab.lab import Lab, open_lab
+from mooring.lab.progress import PlainProgress
+from mooring.lab.spec import Spec
+from tests.lab.tenant import Tenant
+
+NAME = "test"
+
+
+@pytest.fixture(scope="session")
+def lab() -> Iterator[Lab]:
+    """A lab of its own name; what an earlier run left is removed first."""
+    lifecycle.down(NAME)
+    lifecycle.up(Spec(name=NAME), PlainProgress())
+    yield open_lab(NAME)
+    lifecycle.down(NAME)
+
+
+@pytest.fixture
+def tenant(lab: Lab) -> Iterator[Tenant]:
+    """A Kubernetes namespace and an OpenStack project with an ordinary member, both removed afterwards."""
+    tenant = Tenant(lab, f"t-{uuid.uuid4().hex[:8]}")
+    tenant.create()
+    yield tenant
+    tenant.delete()
