@@ -6,7 +6,10 @@ and rules that translate to pods with the VIP as source.
 
 import signal
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
+
+import openstack
 
 from mooring.lab import ovn, topology, waiting
 from mooring.lab.errors import CommandError
@@ -79,13 +82,22 @@ class GatewayPath:
         return "ip6" if self.version == 6 else "ip"
 
     def _pair(self, *, add: bool) -> None:
-        network = self.cloud.network
         for gateway in self.lab.spec.gateway_names:
-            port = network.get_port(self.made.ports[gateway].id)
-            pairs = [pair for pair in port.allowed_address_pairs if pair["ip_address"] != self.vip]
-            if add:
-                pairs.append({"ip_address": self.vip})
+            written = partial(self._write_pairs, self.made.ports[gateway].id, add=add)
+            waiting.until(written, seconds=10, what=f"the pairs of {gateway} to be written")
+
+    def _write_pairs(self, identity: str, *, add: bool) -> bool:
+        """False when somebody else wrote in between: OVN reports what it did to a port, and Neutron counts that too."""
+        network = self.cloud.network
+        port = network.get_port(identity)
+        pairs = [pair for pair in port.allowed_address_pairs if pair["ip_address"] != self.vip]
+        if add:
+            pairs.append({"ip_address": self.vip})
+        try:
             network.update_port(port, allowed_address_pairs=pairs, if_revision=port.revision_number)
+        except openstack.exceptions.PreconditionFailedException:
+            return False
+        return True
 
     def _rules(self, gateway: str, backends: Sequence[tuple[str, int]]) -> None:
         family = self._family

@@ -7,6 +7,7 @@ with version 1 controllers make folders of the lab's name there too, which are r
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from mooring.lab import waiting
@@ -39,6 +40,16 @@ class Cage:
         folder = self.folder / part
         folder.mkdir(parents=True, exist_ok=True)
         return folder
+
+    @contextmanager
+    def inside(self) -> Iterator[None]:
+        """Stand in the cage oneself for a while: what a command runs is then ended with the lab, even if it dies."""
+        home = hierarchy() / Path("/proc/self/cgroup").read_text().rpartition("0::/")[2].strip()
+        (self.group("command") / "cgroup.procs").write_text("0")
+        try:
+            yield
+        finally:
+            (home / "cgroup.procs").write_text("0")
 
     def pids(self, part: str | None = None) -> list[int]:
         """Processes of a part with all descendants, or of the whole lab."""

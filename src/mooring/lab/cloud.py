@@ -9,7 +9,7 @@ import secrets
 from functools import partial
 from pathlib import Path
 
-from mooring.lab import golden, processes, topology, web
+from mooring.lab import golden, processes, servers, topology
 from mooring.lab.lab import Lab
 from mooring.lab.parts import Part
 from mooring.lab.place import DATA
@@ -85,7 +85,7 @@ def start_mariadb(lab: Lab) -> None:
     socket = lab.socket("mariadb")
     socket.unlink(missing_ok=True)
     lab.spawn("mariadb", ["mariadbd", settings], host="control")
-    lab.wait("mariadb", socket.exists, seconds=60, what="MariaDB to listen")
+    lab.wait("mariadb", partial(servers.listens, socket), seconds=60, what="MariaDB to listen")
 
 
 def sql(lab: Lab, statement: str) -> str:
@@ -155,7 +155,7 @@ def start_service(lab: Lab, *, name: str) -> None:
     path = "/v3" if name == "keystone" else "/"
     lab.wait(
         name,
-        lambda: web.answers(url(lab, name) + path, ca=lab.authority.certificate),
+        lambda: servers.answers(url(lab, name) + path, ca=lab.authority.certificate),
         seconds=240,
         what=f"{name} to answer",
     )

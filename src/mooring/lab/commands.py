@@ -17,22 +17,34 @@ from mooring.lab.errors import LabError, PartError, tail
 from mooring.lab.lab import open_lab
 from mooring.lab.spec import Spec
 
-NAME = click.option("--name", default="lab", show_default=True, help="Which lab; several can run side by side.")
+NAME = click.option(
+    "--name",
+    default="lab",
+    show_default=True,
+    envvar="MOORING_LAB",
+    show_envvar=True,
+    help="Which lab; several can run side by side.",
+)
 
 
 class _Explaining(click.Group):
-    """Shows errors of the lab as what they are: what happened, the end of the log, what to do."""
+    """Shows errors of the lab as what they are, without a traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - click's own signature
         try:
             return super().invoke(ctx)
         except LabError as error:
-            click.echo(f"mooring lab: {error.what}", err=True)
-            for line in error.log_tail() if isinstance(error, PartError) else []:
-                click.echo(f"    {line}", err=True)
-            if error.hint:
-                click.echo(f"what to do: {error.hint}", err=True)
+            explain(error)
             sys.exit(1)
+
+
+def explain(error: LabError) -> None:
+    """Tell people what happened, the end of the log, and what to do."""
+    click.echo(f"mooring lab: {error.what}", err=True)
+    for line in error.log_tail() if isinstance(error, PartError) else []:
+        click.echo(f"    {line}", err=True)
+    if error.hint:
+        click.echo(f"what to do: {error.hint}", err=True)
 
 
 @click.group(cls=_Explaining)

@@ -23,16 +23,16 @@ class LabError(Exception):
 class PartError(LabError):
     """A part did not come up, or ended while it was needed."""
 
-    def __init__(self, part: str, why: str, *, log: Path | None = None, hint: str = "") -> None:
-        super().__init__(
-            f"{part}: {why}", hint=hint or f"see `mooring lab logs {part}`; `mooring lab down` ends the rest"
-        )
+    def __init__(self, part: str, why: str, *, log: Path, hint: str = "") -> None:
+        lab = log.parent.parent.name
+        look = f"look at `mooring lab logs --name {lab} {part}`; " if log.exists() else ""
+        super().__init__(f"{part}: {why}", hint=hint or f"{look}`mooring lab down --name {lab}` ends what was started")
         self.part = part
         self.log = log
 
     def log_tail(self) -> list[str]:
         """The last lines that the part wrote, if it wrote any."""
-        return [] if self.log is None else tail(self.log, TAIL_LINES)
+        return tail(self.log, TAIL_LINES)
 
 
 class CommandError(LabError):

@@ -1,6 +1,6 @@
 """The Kubernetes control plane: etcd, API server, controller manager, scheduler, cluster DNS; all with TLS and RBAC."""
 
-from mooring.lab import pki, web
+from mooring.lab import pki, servers
 from mooring.lab import spec as ranges
 from mooring.lab.errors import CommandError
 from mooring.lab.lab import Lab
@@ -9,6 +9,8 @@ from mooring.lab.place import DATA
 from mooring.lab.spec import Spec
 from mooring.lab.templates import text, write
 
+MOORING_KUBECONFIG = "mooring.kubeconfig"
+ACCOUNT_LIFE = "720h"
 SERVER_NAMES = (
     "kubernetes",
     "kubernetes.default",
@@ -27,7 +29,7 @@ def parts(spec: Spec) -> list[Part]:
         Part("kube-apiserver", start_apiserver, needs=("etcd",), group="kubernetes"),
         Part("kube-controller-manager", start_controller_manager, needs=("kube-apiserver",), group="kubernetes"),
         Part("kube-scheduler", start_scheduler, needs=("kube-apiserver",), group="kubernetes"),
-        Part("roles", grant_roles, needs=("kube-apiserver",), group="kubernetes", process=False),
+        Part("accounts", make_accounts, needs=("kube-apiserver",), group="kubernetes", process=False),
         Part(
             "dns",
             start_dns,
@@ -113,7 +115,7 @@ def start_apiserver(lab: Lab) -> None:
     ready = f"https://{lab.control}:6443/readyz"
     lab.wait(
         "kube-apiserver",
-        lambda: web.answers(ready, ca=authority.certificate),
+        lambda: servers.answers(ready, ca=authority.certificate),
         seconds=90,
         what="the API server to be ready",
     )
@@ -161,15 +163,18 @@ def start_scheduler(lab: Lab) -> None:
     )
 
 
-def grant_roles(lab: Lab) -> None:
-    """The one binding that Kubernetes leaves to those who install it: kube-proxy runs outside of pods here."""
-    lab.kubectl(
-        "create",
-        "clusterrolebinding",
-        "lab:kube-proxy",
-        "--clusterrole=system:node-proxier",
-        "--user=system:kube-proxy",
+def make_accounts(lab: Lab) -> None:
+    """kube-proxy, which runs outside of pods here, gets its role, and Mooring's daemons an account without any yet."""
+    binding = ("clusterrolebinding", "lab:kube-proxy", "--clusterrole=system:node-proxier", "--user=system:kube-proxy")
+    lab.kubectl("create", *binding)
+    lab.kubectl("apply", "--filename=-", stdin=text("kubernetes/mooring.yaml", {}))
+    token = lab.place.pki / "mooring.token"
+    token.touch(mode=0o600)
+    token.write_text(
+        lab.kubectl("create", "token", "mooring", "--namespace=mooring-system", f"--duration={ACCOUNT_LIFE}")
     )
+    values = {"SERVER": lab.control, "CA": lab.authority.certificate, "TOKEN": token}
+    write("kubernetes/kubeconfig-token.yaml", lab.place.etc / MOORING_KUBECONFIG, values)
 
 
 def start_dns(lab: Lab) -> None:

@@ -1,15 +1,14 @@
 """Making, ending and mending whole labs."""
 
-import fcntl
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import msgspec
 
-from mooring.lab import cage, place, processes, runner, waiting, world
+from mooring.lab import cage, locking, place, processes, runner, waiting, world
 from mooring.lab.cage import Cage
 from mooring.lab.errors import LabError
 from mooring.lab.hosts import holder
@@ -23,31 +22,26 @@ from mooring.lab.spec import MAX_SLOTS, Spec
 def up(spec: Spec, watcher: Watcher) -> list[Took]:
     """Bring a lab up: what is there stays, what has died is started again, what is half-made is made anew."""
     _refuse_nonsense(spec)
-    with _locked():
-        target = place_of(spec.name)
-        if _is_whole(target, spec):
+    target = place_of(spec.name)
+    with _alone(spec.name):
+        if _stands(target, spec):
             return revive(open_lab(spec.name), watcher)
-        _remove(spec.name)
-        spec = msgspec.structs.replace(spec, slot=_free_slot())
-        target.make()
-        target.spec.write_bytes(msgspec.json.encode(spec))
-    lab = Lab(spec, target)
-    took = runner.run(wanted_parts(spec), lab, watcher)
-    target.ready.write_bytes(msgspec.json.encode(took))
-    return took
+        with _locked():
+            _remove(spec.name)
+            lab = Lab(msgspec.structs.replace(spec, slot=_free_slot()), target)
+            target.make()
+            target.spec.write_bytes(msgspec.json.encode(lab.spec))
+        took = _start(lab, wanted_parts(lab.spec), watcher)
+        target.ready.write_bytes(msgspec.json.encode(took))
+        return took
 
 
 def revive(lab: Lab, watcher: Watcher) -> list[Took]:
     """Start the parts again whose processes have died."""
     dead = [part for part in wanted_parts(lab.spec) if part.process and not lab.processes.alive(part.name)]
-    if any(part.name.startswith(holder("")) for part in dead):
-        raise LabError(
-            f"a host of lab {lab.spec.name} has died, and its network with it",
-            hint=f"`mooring lab reset --name {lab.spec.name}` makes the lab anew",
-        )
     for part in dead:  # children that outlived their parent
         lab.processes.stop(part.name, shared=part.shared)
-    return runner.run(dead, lab, watcher)
+    return _start(lab, dead, watcher)
 
 
 def down(name: str) -> bool:
@@ -65,7 +59,7 @@ def restart(lab: Lab, name: str, watcher: Watcher) -> list[Took]:
             hint=f"`mooring lab reset --name {lab.spec.name}` makes the lab anew",
         )
     lab.processes.stop(name, shared=part.shared)
-    return runner.run([part], lab, watcher)
+    return _start(lab, [part], watcher)
 
 
 def find(lab: Lab, name: str) -> Part:
@@ -88,18 +82,21 @@ def names() -> list[str]:
     return sorted({*place.lab_names(), *cage.names()})
 
 
-def _is_whole(target: Place, spec: Spec) -> bool:
-    """Was a lab of this name brought up completely? One that was asked to be different is somebody else's."""
+def _start(lab: Lab, parts: list[Part], watcher: Watcher) -> list[Took]:
+    with lab.cage.inside():
+        return runner.run(parts, lab, watcher)
+
+
+def _stands(target: Place, spec: Spec) -> bool:
+    """Was a lab of this name completed, and do its hosts live? One that was asked to be different is left alone."""
     if not (target.ready.exists() and target.spec.exists()):
         return False
-    there = msgspec.json.decode(target.spec.read_bytes(), type=Spec)
-    if not Cage(spec.name).pids():
-        return False
-    if msgspec.structs.replace(there, slot=0) != msgspec.structs.replace(spec, slot=0):
-        raise LabError(
-            f"lab {spec.name} is up with other options",
-            hint=f"`mooring lab down --name {spec.name}` first, or choose another --name",
-        )
+    there = open_lab(spec.name)
+    if not all(there.processes.alive(holder(host)) for host in there.spec.hosts):
+        return False  # with a host its network has gone
+    if msgspec.structs.replace(there.spec, slot=0) != msgspec.structs.replace(spec, slot=0):
+        hint = f"`mooring lab down --name {spec.name}` first, or choose another --name"
+        raise LabError(f"lab {spec.name} is up with other options", hint=hint)
     return True
 
 
@@ -140,13 +137,17 @@ def _free_slot() -> int:
     )
 
 
-@contextmanager
-def _locked() -> Iterator[None]:
+def _locked() -> AbstractContextManager[None]:
     """Labs are made and removed one at a time; starting their parts may overlap."""
-    place.labs_folder().mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(place.STATE / "labs.lock", os.O_CREAT | os.O_RDWR)
+    return locking.held(place.STATE / "labs.lock")
+
+
+@contextmanager
+def _alone(name: str) -> Iterator[None]:
+    """Only one command at a time brings a lab up."""
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
+        with locking.held(place.STATE / "locks" / name, wait=False):
+            yield
+    except BlockingIOError:
+        hint = f"wait for it, or `mooring lab down --name {name}` ends it"
+        raise LabError(f"another command is bringing lab {name} up", hint=hint) from None

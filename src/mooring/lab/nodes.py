@@ -34,7 +34,7 @@ def parts(spec: Spec) -> list[Part]:
             Part(
                 f"kube-proxy-{node}",
                 partial(start_proxy, node=node),
-                needs=("roles",),
+                needs=("accounts",),
                 after=(f"leg-{node}",),  # it looks at the node's addresses when it starts, and not again
                 group="kubernetes",
             ),

@@ -4,7 +4,7 @@ import os
 from functools import partial
 from pathlib import Path
 
-from mooring.lab import processes
+from mooring.lab import processes, servers
 from mooring.lab.assets import openvswitch
 from mooring.lab.lab import Lab
 from mooring.lab.parts import Part
@@ -74,7 +74,7 @@ def start_database(lab: Lab, *, name: str, port: int) -> None:
         ],
         host="control",
     )
-    lab.wait(part, socket.exists, seconds=20, what=f"{part} to listen")
+    lab.wait(part, partial(servers.listens, socket), seconds=20, what=f"{part} to listen")
 
 
 def start_northd(lab: Lab) -> None:
@@ -82,7 +82,7 @@ def start_northd(lab: Lab) -> None:
     databases = [f"--ovn{name}-db=unix:{lab.socket('ovn-' + name)}" for name in ("nb", "sb")]
     control = _fresh(lab.place.run / "ovn-northd.ctl")
     lab.spawn("ovn-northd", [lab.ovs("ovn-northd"), *databases, f"--unixctl={control}", *_QUIET], host="control")
-    lab.wait("ovn-northd", control.exists, seconds=20, what="northd to listen")
+    lab.wait("ovn-northd", partial(servers.listens, control), seconds=20, what="northd to listen")
     nbctl(lab, "--wait=sb", "init")
 
 
@@ -108,7 +108,7 @@ def start_ovsdb(lab: Lab, *, chassis: str) -> None:
         [lab.ovs("ovsdb-server"), file, f"--remote=punix:{socket}", f"--unixctl={control}", *_QUIET],
         host=chassis,
     )
-    lab.wait(f"ovsdb-{chassis}", socket.exists, seconds=20, what="ovsdb to listen")
+    lab.wait(f"ovsdb-{chassis}", partial(servers.listens, socket), seconds=20, what="ovsdb to listen")
     lab.vsctl(chassis, "--no-wait", "init")
 
 
@@ -124,7 +124,7 @@ def start_vswitchd(lab: Lab, *, chassis: str) -> None:
         *_QUIET,
     ]
     lab.spawn(part, argv, host=chassis, env={"OVS_RUNDIR": str(folder)})
-    lab.wait(part, control.exists, seconds=20, what="vswitchd to listen")
+    lab.wait(part, partial(servers.listens, control), seconds=20, what="vswitchd to listen")
     # tunnels of the user space datapath need their address on a bridge that holds the underlay device
     _bridge(lab, chassis, "br-phy", "tun0")
     lab.hosts.ip(

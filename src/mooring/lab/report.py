@@ -83,6 +83,7 @@ def environment(lab: Lab) -> dict[str, str]:
     programs = {str(folder): None for folder in (lab.program("kubectl").parent, lab.ovs("ovs-vsctl").parent)}
     tools = _tools(lab)
     return {
+        "MOORING_LAB": lab.spec.name,
         "KUBECONFIG": str(lab.place.kubeconfig),
         "OS_CLIENT_CONFIG_FILE": str(lab.place.clouds),
         "OS_CLOUD": "admin",

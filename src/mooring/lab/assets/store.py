@@ -1,14 +1,12 @@
 """The cache: folders that are there whole or not at all, named after what they were made from."""
 
-import fcntl
 import hashlib
-import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
-from mooring.lab import place
+from mooring.lab import locking, place
 
 
 def key(*ingredients: str | bytes | Path) -> str:
@@ -34,16 +32,9 @@ def ensure(folder: Path, make: Callable[[Path], None]) -> Path:
     return folder
 
 
-@contextmanager
-def locked(name: str) -> Iterator[None]:
-    """Only one process at a time; the kernel lets go of the lock when its holder dies."""
-    place.CACHE.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(place.CACHE / f".{name}.lock", os.O_CREAT | os.O_RDWR)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
+def locked(name: str) -> AbstractContextManager[None]:
+    """Only one process at a time makes a thing of the cache."""
+    return locking.held(place.CACHE / f".{name}.lock")
 
 
 def _pieces(ingredient: str | bytes | Path) -> Iterator[bytes]:

@@ -1,5 +1,6 @@
-"""Asking the lab's own servers, over TLS, whether they answer yet."""
+"""Asking the lab's own servers whether they answer yet."""
 
+import socket
 import ssl
 import urllib.error
 import urllib.request
@@ -18,3 +19,13 @@ def answers(url: str, *, ca: Path) -> bool:
         return error.code < BAD
     except OSError:
         return False
+
+
+def listens(path: Path) -> bool:
+    """Does somebody take connections at a Unix socket? Its file alone means nothing: that comes before."""
+    with socket.socket(socket.AF_UNIX) as caller:
+        try:
+            caller.connect(str(path))
+        except OSError:
+            return False
+    return True
