@@ -46,7 +46,7 @@ check: setup ## format, lint, types, layers and the fast tests: seconds
 test: setup ## everything: check, docs, then the tests in the lab
 	$(MAKE) check
 	$(MAKE) docs
-	$(BIN)/pytest --timeout=1800 tests/lab
+	$(BIN)/pytest tests/lab
 
 docs: setup ## the documentation, into build/docs; a warning is an error
 	$(BIN)/sphinx-build --builder html --fresh-env --fail-on-warning --keep-going --nitpicky --quiet docs build/docs

@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -30,3 +31,10 @@ def tenant(lab: Lab) -> Iterator[Tenant]:
     tenant.create()
     yield tenant
     tenant.delete()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The first test of all brings the lab up, perhaps on an empty machine: a limit for real deadlocks only."""
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            item.add_marker(pytest.mark.timeout(2400))

@@ -7,7 +7,7 @@ import urllib.request
 
 import pytest
 
-from mooring.lab import cloud, kubernetes, ovn, processes, report, topology
+from mooring.lab import cloud, gateways, kubernetes, ovn, processes, report, topology
 from mooring.lab.errors import CommandError
 from mooring.lab.lab import Lab
 from tests.lab import probe
@@ -95,9 +95,4 @@ def test_chassis_speak_tls_with_the_southbound_database(lab: Lab) -> None:
 
 
 def test_exactly_one_gateway_holds_the_nodes_way_out(lab: Lab) -> None:
-    holders = [
-        gateway
-        for gateway in lab.spec.gateway_names
-        if f" {lab.spec.gateway_address}/32" in lab.hosts.run(gateway, ["ip", "-4", "address", "show", "dev", "eth1"])
-    ]
-    assert len(holders) == 1
+    assert len(gateways.holders(lab)) == 1

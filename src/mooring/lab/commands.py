@@ -12,7 +12,7 @@ import msgspec
 from rich.console import Console
 
 from mooring.lab import doctor as checks
-from mooring.lab import faults, lifecycle, progress, report
+from mooring.lab import faults, lifecycle, processes, progress, report
 from mooring.lab.errors import LabError, PartError, tail
 from mooring.lab.lab import open_lab
 from mooring.lab.spec import Spec
@@ -114,10 +114,17 @@ def reset(name: str) -> None:
 
 @lab.command()
 @NAME
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="For people or programs.",
+)
 @click.option("--all", "everything", is_flag=True, help="All labs of this machine, a line each.")
 def status(name: str, output: str, *, everything: bool) -> None:
-    """Which parts run, where, since when, with how much memory. Exit code 1: something has died."""
+    """Which parts run, where, since when, with how much memory. Exit code 1: not all of them run."""
     if everything:
         for each in lifecycle.names():
             click.echo(report.line(each))
@@ -147,13 +154,13 @@ def exec(name: str, host: str, command: tuple[str, ...]) -> None:  # noqa: A001 
     there = open_lab(name)
     faults.known_host(there, host)
     words = [*there.hosts.enter(host), *command]
-    environment = os.environ | report.environment(there)
+    environment = processes.environment(report.environment(there) | report.environment_in(there, host))
     os.execvpe(words[0], words, environment)  # noqa: S606 - no shell is wanted
 
 
 @lab.command()
 @NAME
-@click.option("-n", "--lines", default=50, show_default=True)
+@click.option("-n", "--lines", default=50, show_default=True, help="How many, counted from the end.")
 @click.option("-f", "--follow", is_flag=True, help="Go on showing what is written.")
 @click.argument("part")
 def logs(name: str, part: str, lines: int, *, follow: bool) -> None:
@@ -191,7 +198,7 @@ def restart(name: str, part: str) -> None:
 @click.option("--signal", "signal_name", default="KILL", show_default=True, help="TERM, KILL, HUP, ...")
 @click.argument("part")
 def kill(name: str, part: str, signal_name: str) -> None:
-    """Send a signal to a part, for tests of faults; KILL goes to all that it started, too."""
+    """Send a signal to a part, for tests of faults. KILL goes to its children too; containers outlive containerd."""
     faults.kill(open_lab(name), part, faults.signal_number(signal_name))
 
 

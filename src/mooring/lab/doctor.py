@@ -69,6 +69,11 @@ def _release() -> Iterator[Finding]:
     )
 
 
+def _architecture() -> Iterator[Finding]:
+    machine = os.uname().machine
+    yield Finding("x86-64", machine == "x86_64", machine, "the lab's images and its OVS are made for that alone")
+
+
 def _size() -> Iterator[Finding]:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     yield Finding(
@@ -93,7 +98,7 @@ def _groups() -> Iterator[Finding]:
     except LabError as error:
         yield Finding("cgroup2", ok=False, seen="not mounted", remedy=error.hint)
         return
-    probe = folder / f"mooring-doctor-{os.getpid()}"
+    probe = folder / f"doctor-of-mooring-{os.getpid()}"
     try:
         probe.mkdir()
         can_kill = (probe / "cgroup.kill").exists()
@@ -163,6 +168,7 @@ _CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
     _user,
     _python,
     _release,
+    _architecture,
     _size,
     _groups,
     _kernel,

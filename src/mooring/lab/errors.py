@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 TAIL_LINES = 15
+TAIL_BYTES = 2**20
 
 
 class LabError(Exception):
@@ -50,5 +51,5 @@ def tail(log: Path, lines: int) -> list[str]:
         return []
     with log.open("rb") as file:
         file.seek(0, 2)
-        file.seek(max(0, file.tell() - 400 * lines))
+        file.seek(max(0, file.tell() - TAIL_BYTES))
         return file.read().decode(errors="replace").splitlines()[-lines:]

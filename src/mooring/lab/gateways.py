@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from mooring.lab import network, topology
+from mooring.lab import network, topology, waiting
 from mooring.lab.lab import Lab
 from mooring.lab.parts import Part
 from mooring.lab.spec import LB_V6, NODES_V6, Spec
@@ -29,7 +29,8 @@ def parts(spec: Spec) -> list[Part]:
                 group="vrrp",
             ),
         ]
-    return made
+    instances = tuple(f"keepalived-{gateway}" for gateway in spec.gateway_names)
+    return [*made, Part("way-out", await_holder, needs=instances, group="vrrp", process=False)]
 
 
 def plug_gateway(lab: Lab, *, gateway: str) -> None:
@@ -51,6 +52,18 @@ def start_keepalived(lab: Lab, *, gateway: str) -> None:
     options = ["--dont-fork", "--vrrp", "--log-console", "--no-syslog", f"--use-file={configuration}"]
     lab.spawn(part, ["keepalived", *options, *(f"--{kind}={file}" for kind, file in files.items())], host=gateway)
     lab.wait(part, files["vrrp_pid"].exists, seconds=10, what=f"VRRP on {gateway}")
+
+
+def holders(lab: Lab) -> list[str]:
+    """The gateways that hold the nodes' way out: one, unless something is wrong or moving."""
+    held = f" {lab.spec.gateway_address}/32 "
+    show = ["ip", "-4", "address", "show", "dev", "eth1"]
+    return [gateway for gateway in lab.spec.gateway_names if held in lab.hosts.run(gateway, show)]
+
+
+def await_holder(lab: Lab) -> None:
+    """Wait until the gateways have agreed."""
+    waiting.until(lambda: len(holders(lab)) == 1, seconds=20, what="exactly one gateway to hold the nodes' way out")
 
 
 def route_outside(lab: Lab) -> None:

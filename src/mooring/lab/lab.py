@@ -49,6 +49,12 @@ class Lab:
         """A Unix socket of the lab."""
         return self.place.run / f"{name}.sock"
 
+    def runtime(self, chassis: str) -> Path:
+        """Where OVS of a chassis has its sockets."""
+        folder = self.place.run / chassis
+        folder.mkdir(exist_ok=True)
+        return folder
+
     def spawn(
         self, part: str, argv: Sequence[str | Path], *, host: str, env: Mapping[str, str] | None = None
     ) -> Record:
@@ -66,7 +72,7 @@ class Lab:
     def vsctl(self, chassis: str, *argv: str) -> str:
         """Run ovs-vsctl against a chassis."""
         return processes.run(
-            [self.ovs("ovs-vsctl"), "--timeout=30", f"--db=unix:{self.socket('ovs-' + chassis)}", *argv]
+            [self.ovs("ovs-vsctl"), "--timeout=30", f"--db=unix:{self.runtime(chassis)}/db.sock", *argv]
         )
 
 

@@ -101,7 +101,7 @@ def start_ovsdb(lab: Lab, *, chassis: str) -> None:
     file = lab.place.data / f"ovs-{chassis}.db"
     if not file.exists():
         processes.run([lab.ovs("ovsdb-tool"), "create", file, openvswitch.schema("openvswitch/vswitch")])
-    socket = _fresh(lab.socket(f"ovs-{chassis}"))
+    socket = _fresh(lab.runtime(chassis) / "db.sock")
     control = _fresh(lab.place.run / f"ovsdb-{chassis}.ctl")
     lab.spawn(
         f"ovsdb-{chassis}",
@@ -115,11 +115,11 @@ def start_ovsdb(lab: Lab, *, chassis: str) -> None:
 def start_vswitchd(lab: Lab, *, chassis: str) -> None:
     """The switch itself, and the bridges that belong to the machine: tunnel underlay and outside network."""
     part = f"vswitchd-{chassis}"
-    folder = _runtime(lab, chassis)
+    folder = lab.runtime(chassis)
     control = _fresh(lab.place.run / f"{part}.ctl")
     argv: list[str | Path] = [
         lab.ovs("ovs-vswitchd"),
-        f"unix:{lab.socket('ovs-' + chassis)}",
+        f"unix:{folder}/db.sock",
         f"--unixctl={control}",
         *_QUIET,
     ]
@@ -153,10 +153,10 @@ def start_controller(lab: Lab, *, chassis: str) -> None:
     lab.vsctl(chassis, "set", "open", ".", *(f'external_ids:{key}="{value}"' for key, value in ids.items()))
     pair = lab.authority.issue(part, chassis, addresses=[spec.management(chassis)])
     tls = [f"--private-key={pair.key}", f"--certificate={pair.certificate}", f"--ca-cert={lab.authority.certificate}"]
-    folder = _runtime(lab, chassis)
+    folder = lab.runtime(chassis)
     argv: list[str | Path] = [
         lab.ovs("ovn-controller"),
-        f"unix:{lab.socket('ovs-' + chassis)}",
+        f"unix:{folder}/db.sock",
         *tls,
         f"--unixctl={_fresh(lab.place.run / (part + '.ctl'))}",
         *_QUIET,
@@ -187,12 +187,6 @@ def _bridge(lab: Lab, chassis: str, bridge: str, device: str) -> None:
         bridge,
         device,
     )
-
-
-def _runtime(lab: Lab, chassis: str) -> Path:
-    folder = lab.place.run / chassis
-    folder.mkdir(exist_ok=True)
-    return folder
 
 
 def _fresh(socket: Path) -> Path:

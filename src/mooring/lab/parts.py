@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from mooring.lab.lab import Lab
 
 
+ASSETS = "assets"
+
+
 @dataclass(frozen=True)
 class Part:
     """One thing that has to be done, and started, for the lab to be whole.
@@ -45,7 +48,18 @@ def select(parts: Sequence[Part], without: Iterable[str]) -> tuple[list[Part], l
             gone.add(part.name)
         else:
             kept.append(part)
-    return kept, sorted(gone)
+    if not any(part.process for part in kept):
+        raise LabError(f"nothing is left without {', '.join(sorted(unwanted))}", hint="leave out less")
+    return _needed(kept), sorted(gone)
+
+
+def _needed(parts: Sequence[Part]) -> list[Part]:
+    """The parts without assets that none of the others needs."""
+    wanted = {part.name for part in parts if part.group != ASSETS}
+    for part in reversed(parts):
+        if part.name in wanted:
+            wanted.update(part.needs)
+    return [part for part in parts if part.name in wanted]
 
 
 def ordered(parts: Sequence[Part]) -> Iterator[Part]:

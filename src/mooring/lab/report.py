@@ -66,8 +66,10 @@ def table(seen: LabSeen) -> Group:
         lines.append(f"Pulled cables: {', '.join(seen.cut)} (`mooring lab heal --name {seen.name}`)")
     if not seen.ready:
         lines.append(f"It was never completed: `mooring lab up --name {seen.name}` makes it anew.")
-    elif not seen.whole:
+    elif any(part.state == "dead" for part in seen.parts):
         lines.append(f"`mooring lab up --name {seen.name}` starts again what has died.")
+    paused = [part.part for part in seen.parts if part.state == "paused"]
+    lines += [f"`mooring lab resume --name {seen.name} {part}` lets it go on." for part in paused]
     return Group(view, Text("\n".join(lines)))
 
 
@@ -79,18 +81,25 @@ def line(name: str) -> str:
 
 
 def environment(lab: Lab) -> dict[str, str]:
-    """What a shell needs to talk to the lab."""
-    programs = {str(folder): None for folder in (lab.program("kubectl").parent, lab.ovs("ovs-vsctl").parent)}
-    tools = _tools(lab)
-    return {
-        "MOORING_LAB": lab.spec.name,
-        "KUBECONFIG": str(lab.place.kubeconfig),
-        "OS_CLIENT_CONFIG_FILE": str(lab.place.clouds),
-        "OS_CLOUD": "admin",
-        "OVN_NB_DB": f"unix:{lab.socket('ovn-nb')}",
-        "OVN_SB_DB": f"unix:{lab.socket('ovn-sb')}",
-        "PATH": ":".join([*programs, str(tools), _path_without([*programs, str(tools)])]),
-    }
+    """What a shell needs to talk to the lab, as far as it has the parts."""
+    there = {part.name for part in lifecycle.wanted_parts(lab.spec)}
+    exports = {"MOORING_LAB": lab.spec.name}
+    folders = [_tools(lab)]
+    if "kube-apiserver" in there:
+        exports["KUBECONFIG"] = str(lab.place.kubeconfig)
+        folders.append(lab.program("kubectl").parent)
+    if "keystone" in there:
+        exports |= {"OS_CLIENT_CONFIG_FILE": str(lab.place.clouds), "OS_CLOUD": "admin"}
+    if "ovn-nb" in there:
+        exports |= {f"OVN_{name.upper()}_DB": f"unix:{lab.socket(f'ovn-{name}')}" for name in ("nb", "sb")}
+        folders.append(lab.ovs("ovn-nbctl").parent)
+    before = [each for each in os.environ.get("PATH", "/usr/bin:/bin").split(":") if Path(each) not in folders]
+    return exports | {"PATH": ":".join([*map(str, folders), *before])}
+
+
+def environment_in(lab: Lab, host: str) -> dict[str, str]:
+    """What a command in a host needs besides: `ovs-vsctl` finds the switch of its own chassis."""
+    return {"OVS_RUNDIR": str(lab.runtime(host))} if host in lab.spec.chassis_names else {}
 
 
 def _tools(lab: Lab) -> Path:
@@ -102,10 +111,6 @@ def _tools(lab: Lab) -> Path:
         if not link.is_symlink():
             link.symlink_to(program)
     return folder
-
-
-def _path_without(folders: list[str]) -> str:
-    return ":".join(each for each in os.environ.get("PATH", "/usr/bin:/bin").split(":") if each not in folders)
 
 
 def _part(lab: Lab, name: str, group: str) -> PartSeen:

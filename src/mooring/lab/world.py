@@ -3,7 +3,7 @@
 from mooring.lab import cloud, gateways, kubernetes, network, nodes, ovn
 from mooring.lab.assets import debian, golang, images, openvswitch, python
 from mooring.lab.lab import Lab
-from mooring.lab.parts import Part
+from mooring.lab.parts import ASSETS, Part
 from mooring.lab.spec import Spec
 
 
@@ -23,27 +23,27 @@ def parts(spec: Spec) -> list[Part]:
 
 def _assets() -> list[Part]:
     return [
-        Part("debian-packages", lambda _: debian.install(), group="assets", process=False),
-        Part("ovs-binaries", lambda _: openvswitch.ensure(), needs=("debian-packages",), group="assets", process=False),
-        Part("openstack-environment", lambda _: python.ensure_openstack(), group="assets", process=False),
+        Part("debian-packages", lambda _: debian.install(), group=ASSETS, process=False),
+        Part("ovs-binaries", lambda _: openvswitch.ensure(), needs=("debian-packages",), group=ASSETS, process=False),
+        Part("openstack-environment", lambda _: python.ensure_openstack(), group=ASSETS, process=False),
         Part(
             "kubernetes-binaries",
             lambda lab: golang.ensure("kubernetes", assets=lab.spec.assets),
-            group="assets",
+            group=ASSETS,
             process=False,
         ),
         Part(
             "coredns-binary",
             lambda lab: golang.ensure("coredns", assets=lab.spec.assets),
             needs=("kubernetes-binaries",),
-            group="assets",
+            group=ASSETS,
             process=False,
         ),
         Part(
             "images",
             lambda lab: images.ensure(assets=lab.spec.assets),
             needs=("coredns-binary", "debian-packages"),
-            group="assets",
+            group=ASSETS,
             process=False,
         ),
     ]

@@ -27,7 +27,9 @@ PACKAGES = (
     "util-linux",
 )
 _NO_QUESTIONS = {"DEBIAN_FRONTEND": "noninteractive"}
+# Debian asks this file before it starts a daemon; 101 = no.
 _POLICY = Path("/usr/sbin/policy-rc.d")
+_NO_DAEMONS = "#!/bin/sh\n# while packages for the Mooring lab are installed\nexit 101\n"
 
 
 def missing() -> list[str]:
@@ -48,9 +50,9 @@ def install() -> None:
             return
         apt = ["apt-get", "-q", "-y", "-o", "DPkg::Lock::Timeout=300"]
         processes.run([*apt, "update"], env=_NO_QUESTIONS)
-        ours = not _POLICY.exists()
-        if ours:  # Debian asks this file before it starts a daemon; 101 = no
-            _POLICY.write_text("#!/bin/sh\nexit 101\n")
+        ours = not _POLICY.exists() or _POLICY.read_text() == _NO_DAEMONS  # left there by one that was killed
+        if ours:
+            _POLICY.write_text(_NO_DAEMONS)
             _POLICY.chmod(0o755)
         try:
             processes.run([*apt, "install", "--no-install-recommends", *names], env=_NO_QUESTIONS)

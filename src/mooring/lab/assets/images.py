@@ -27,8 +27,9 @@ def ensure(*, assets: str = "") -> None:
 
 
 def _folder(assets: str) -> Path:
-    coredns = golang.folder_of("coredns", assets=assets) / "coredns"
-    return place.CACHE / f"images-{store.key(_RECIPE, str(coredns), _WEB, *APPLETS)}"
+    coredns = golang.folder_of("coredns", assets=assets)  # named after its content, but for the user's own folder
+    content = coredns / "coredns" if assets else coredns.name
+    return place.CACHE / f"images-{store.key(_RECIPE, content, BUSYBOX, _WEB, *APPLETS)}"
 
 
 def _write(target: Path, assets: str) -> None:
