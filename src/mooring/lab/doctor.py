@@ -120,20 +120,14 @@ def _kernel() -> Iterator[Finding]:
         "mount -t overlay none -o lowerdir=l,upperdir=u,workdir=w m",
     }
     for what, trial in trials.items():
-        if trial.startswith("nft") and shutil.which("nft", path="/usr/sbin:/sbin") is None:
-            yield Finding(
-                what,
-                ok=False,
-                seen="nft is not installed yet",
-                remedy="`mooring lab up` installs it",
-                will_be_installed=True,
-            )
-            continue
         try:
             processes.run(["unshare", "--net", "--mount", "/bin/sh", "-ec", trial])
             yield Finding(what, ok=True, seen="works")
-        except (CommandError, FileNotFoundError) as error:
-            yield Finding(what, ok=False, seen=str(error).splitlines()[-1], remedy="a kernel that has it, and root")
+        except CommandError as error:
+            lacking = error.code == processes.NOT_FOUND
+            remedy = "`mooring lab up` installs it" if lacking else "a kernel that has it, and root"
+            seen = error.output.strip().splitlines()[-1] if error.output.strip() else f"code {error.code}"
+            yield Finding(what, ok=False, seen=seen, remedy=remedy, will_be_installed=lacking)
 
 
 def _packages() -> Iterator[Finding]:

@@ -42,6 +42,7 @@ class CommandError(LabError):
     def __init__(self, argv: Sequence[str], code: int, output: str) -> None:
         said = "\n".join(output.strip().splitlines()[-TAIL_LINES:])
         super().__init__(f"`{' '.join(argv)}` ended with code {code}" + (f":\n{said}" if said else ""))
+        self.code = code
         self.output = output
 
 

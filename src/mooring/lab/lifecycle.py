@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from mooring.lab import cage, locking, place, processes, runner, waiting, world
+from mooring.lab import cage, locking, place, runner, waiting, world
 from mooring.lab.cage import Cage
 from mooring.lab.errors import LabError
 from mooring.lab.hosts import holder
@@ -126,7 +126,7 @@ def _refuse_nonsense(spec: Spec) -> None:
 
 def _free_slot() -> int:
     taken = {open_lab(name).spec.slot for name in place.lab_names() if place_of(name).spec.exists()}
-    routes = processes.run(["ip", "-4", "route", "show", "table", "all"])
+    routes = Path("/proc/net/fib_trie").read_text()  # `ip` may not be installed yet
     for slot in range(MAX_SLOTS):
         prefix = Spec(slot=slot).management_network.removesuffix("0/24")
         if slot not in taken and prefix not in routes:

@@ -18,6 +18,8 @@ from mooring.lab.cage import Cage
 from mooring.lab.errors import CommandError, LabError, PartError
 from mooring.lab.place import Place
 
+NOT_FOUND = 127  # what a shell answers when there is no such program
+
 # The shell puts itself into the control group and then becomes the program: one pid from beginning to end.
 _ENTER_GROUP = 'cd "$1"; echo 0 >"$2"; shift 2; exec "$@"'
 
@@ -162,16 +164,19 @@ def run(
 ) -> str:
     """Run a program to its end and return what it printed; an error code is an exception with that text."""
     words = [str(word) for word in argv]
-    done = subprocess.run(
-        words,
-        input=stdin,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-        env=environment(env),
-        cwd=cwd,
-    )
+    try:
+        done = subprocess.run(
+            words,
+            input=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+            env=environment(env),
+            cwd=cwd,
+        )
+    except FileNotFoundError as error:
+        raise CommandError(words, NOT_FOUND, f"{error.filename} is not there") from error
     if done.returncode:
         raise CommandError(words, done.returncode, done.stdout)
     return done.stdout
