@@ -9,7 +9,7 @@ STAMP := .venv/.ready
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock'
 
-.PHONY: help setup check test docs demo format lock clean
+.PHONY: help setup check test soak docs demo format lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -47,6 +47,9 @@ test: setup ## everything: check, docs, then the tests in the lab
 	$(MAKE) check
 	$(MAKE) docs
 	$(BIN)/pytest tests/lab
+
+soak: setup ## everything that is long, whole: every kill point of the lab
+	$(BIN)/pytest tests/lab --whole
 
 docs: setup ## the documentation, into build/docs; a warning is an error
 	$(BIN)/sphinx-build --builder html --fresh-env --fail-on-warning --keep-going --nitpicky --quiet docs build/docs

@@ -11,11 +11,13 @@ import pytest
 
 from mooring.lab import lifecycle, report, servers
 from mooring.lab.lab import Lab, open_lab
+from mooring.lab.parts import ASSETS
 from mooring.lab.progress import PlainProgress
 from mooring.lab.spec import Spec
 from tests.lab import machine
 
 NAME = "left"
+SLICE = ("host-n1", "cables", "mariadb", "kubelet-n2", "neutron", "dns")
 MOORING = str(Path(sys.executable).parent / "mooring")
 
 
@@ -40,18 +42,21 @@ def up() -> Lab:
 
 def kill_up_after(part: str) -> None:
     """Begin to bring the lab up, and kill the command with SIGKILL as soon as it says that a part is up."""
-    environment = os.environ | {"PYTHONUNBUFFERED": "1"}
-    with subprocess.Popen(
-        [MOORING, "lab", "up", "--name", NAME], stdout=subprocess.PIPE, text=True, env=environment
-    ) as command:
+    with subprocess.Popen([MOORING, "lab", "up", "--name", NAME], stdout=subprocess.PIPE, text=True) as command:
         for line in command.stdout or ():
-            if part in line:
+            if f"  {part} (" in line:
                 command.send_signal(signal.SIGKILL)
                 break
     assert command.returncode == -signal.SIGKILL
 
 
-@pytest.mark.parametrize("part", ["host-", "cables", "mariadb", "kubelet", "neutron ", "dns"])
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Kill points: the whole list with --whole, a fixed slice of it otherwise."""
+    if "part" in metafunc.fixturenames:
+        every = [part.name for part in lifecycle.wanted_parts(Spec(name=NAME)) if part.group != ASSETS]
+        metafunc.parametrize("part", every if metafunc.config.getoption("--whole") else SLICE)
+
+
 def test_a_command_killed_half_way_leaves_nothing_after_down(before: machine.Machine, part: str) -> None:
     kill_up_after(part)
     assert lifecycle.down(NAME)

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 import pytest
+from click.testing import CliRunner
 
-from mooring.lab import gateways, lifecycle, ovn, report
+from mooring.lab import commands, gateways, lifecycle, ovn, report
 from mooring.lab.errors import LabError
 from mooring.lab.lab import Lab, open_lab
 from mooring.lab.progress import PlainProgress
@@ -32,6 +33,16 @@ def test_kubernetes_alone_on_one_node() -> None:
     assert lab.kubectl("get", "nodes", "--output=name").split() == ["node/n1"]
     assert "OS_CLOUD" not in report.environment(lab)
     assert {"keystone", "ovn-nb", "keepalived-gw1"}.isdisjoint(part.part for part in report.observe(lab).parts)
+
+
+@pytest.mark.usefixtures("none_left")
+def test_reset_makes_a_lab_as_it_was_when_it_was_new() -> None:
+    lab = up(Spec(name=NAME, nodes=1, gateways=1, without=("openstack",)))
+    lab.kubectl("create", "namespace", "mine")
+    done = CliRunner().invoke(commands.lab, ["reset", "--name", NAME])
+    assert done.exit_code == 0, done.output
+    assert open_lab(NAME).spec == lab.spec
+    assert "mine" not in open_lab(NAME).kubectl("get", "namespaces")
 
 
 @pytest.mark.usefixtures("none_left")

@@ -36,6 +36,9 @@ class _Explaining(click.Group):
         except LabError as error:
             explain(error)
             sys.exit(1)
+        except KeyboardInterrupt:
+            click.echo("mooring lab: interrupted; `mooring lab down` removes what was started", err=True)
+            sys.exit(130)
 
 
 def explain(error: LabError) -> None:

@@ -18,7 +18,7 @@ NOTICEABLE = 0.05
 
 
 class PlainProgress:
-    """One line per part that took a noticeable time; for logs and pipes."""
+    """One line per part; for logs and pipes."""
 
     def __init__(self) -> None:
         self._begin = time.monotonic()
@@ -43,8 +43,7 @@ class PlainProgress:
     def finished(self, part: str, seconds: float) -> None:
         """Say that a part is up, and when."""
         self._done += 1
-        if seconds >= NOTICEABLE:
-            self._say(f"{part} ({seconds:.1f} s)")
+        self._say(f"{part} ({seconds:.1f} s)")
 
     def failed(self, part: str) -> None:
         """Say which part it was."""
