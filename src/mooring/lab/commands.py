@@ -1,6 +1,7 @@
 """`mooring lab ...`: the lab on the command line."""
 
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Callable
@@ -145,7 +146,7 @@ def status(name: str, output: str, *, everything: bool) -> None:
 def env(name: str) -> None:
     """Print shell exports: eval "$(mooring lab env)"."""
     for key, value in report.environment(open_lab(name)).items():
-        click.echo(f"export {key}='{value}'")
+        click.echo(f"export {key}={shlex.quote(value)}")
 
 
 @lab.command(context_settings={"ignore_unknown_options": True})

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
+from rich.markup import escape
 from rich.table import Table
 
 from mooring.lab import cage, place, processes
@@ -40,7 +41,7 @@ def table(findings: list[Finding]) -> Table:
         view.add_column(column)
     for each in findings:
         mark = "[green]ok[/]" if each.ok else "[yellow]later[/]" if each.will_be_installed else "[red]no[/]"
-        view.add_row(mark, each.what, each.seen, "" if each.ok else each.remedy)
+        view.add_row(mark, escape(each.what), escape(each.seen), "" if each.ok else escape(each.remedy))
     return view
 
 

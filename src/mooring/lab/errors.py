@@ -48,7 +48,7 @@ class CommandError(LabError):
 
 def tail(log: Path, lines: int) -> list[str]:
     """The last lines of a file; nothing if it is not there."""
-    if not log.exists():
+    if lines < 1 or not log.exists():
         return []
     with log.open("rb") as file:
         file.seek(0, 2)

@@ -39,6 +39,8 @@ def cut(lab: Lab, host: str, link: str) -> None:
 
 def heal(lab: Lab, host: str | None = None) -> list[str]:
     """Plug pulled cables in again; returns which."""
+    if host is not None:
+        known_host(lab, host)
     healed = []
     for marker in sorted(lab.place.run.glob("*.cut")):
         name, link = marker.stem.split("+")

@@ -81,4 +81,9 @@ def open_lab(name: str) -> Lab:
     place = place_of(name)
     if not place.spec.exists():
         raise LabError(f"there is no lab {name}", hint=f"`mooring lab up --name {name}` makes one")
-    return Lab(msgspec.json.decode(place.spec.read_bytes(), type=Spec), place)
+    try:
+        spec = msgspec.json.decode(place.spec.read_bytes(), type=Spec)
+    except msgspec.DecodeError as error:
+        hint = f"`mooring lab down --name {name}` removes what is left of that lab"
+        raise LabError(f"{place.spec} cannot be read: {error}", hint=hint) from error
+    return Lab(spec, place)

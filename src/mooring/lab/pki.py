@@ -11,6 +11,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from mooring.lab import locking
+
 LIFE = dt.timedelta(days=365)
 
 
@@ -51,26 +53,28 @@ class Authority:
         names: Sequence[str] = (),
     ) -> Pair:
         """Make (or find) the pair `name`; it is good for servers at these addresses and names, and for clients."""
-        pair = self.pair(name)
-        if pair.certificate.exists():
+        with locking.held(self._folder / "lock"):  # parts that start side by side may want the same pair
+            pair = self.pair(name)
+            if pair.certificate.exists():
+                return pair
+            authority = x509.load_pem_x509_certificate(self.certificate.read_bytes())
+            signer = serialization.load_pem_private_key((self._folder / "ca.key").read_bytes(), None)
+            if not isinstance(signer, ec.EllipticCurvePrivateKey):
+                raise TypeError(f"{self._folder / 'ca.key'} is no elliptic curve key")
+            key = ec.generate_private_key(ec.SECP256R1())
+            builder = _builder(_name(common_name, groups), authority.subject, key.public_key())
+            builder = builder.add_extension(_usage(ca=False), critical=True)
+            builder = builder.add_extension(
+                x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]),
+                critical=False,
+            )
+            served: list[x509.GeneralName] = [x509.IPAddress(ipaddress.ip_address(address)) for address in addresses]
+            served += [x509.DNSName(each) for each in names]
+            if served:
+                builder = builder.add_extension(x509.SubjectAlternativeName(served), critical=False)
+            _write_key(pair.key, key)
+            pair.certificate.write_bytes(builder.sign(signer, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
             return pair
-        authority = x509.load_pem_x509_certificate(self.certificate.read_bytes())
-        signer = serialization.load_pem_private_key((self._folder / "ca.key").read_bytes(), None)
-        if not isinstance(signer, ec.EllipticCurvePrivateKey):
-            raise TypeError(f"{self._folder / 'ca.key'} is no elliptic curve key")
-        key = ec.generate_private_key(ec.SECP256R1())
-        builder = _builder(_name(common_name, groups), authority.subject, key.public_key())
-        builder = builder.add_extension(_usage(ca=False), critical=True)
-        builder = builder.add_extension(
-            x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False
-        )
-        served: list[x509.GeneralName] = [x509.IPAddress(ipaddress.ip_address(address)) for address in addresses]
-        served += [x509.DNSName(each) for each in names]
-        if served:
-            builder = builder.add_extension(x509.SubjectAlternativeName(served), critical=False)
-        _write_key(pair.key, key)
-        pair.certificate.write_bytes(builder.sign(signer, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
-        return pair
 
     def pair(self, name: str) -> Pair:
         """Where the files of a pair are, or would be."""

@@ -5,6 +5,9 @@ from pathlib import Path
 
 import msgspec
 
+from mooring.lab.errors import LabError
+from mooring.lab.spec import name_problem
+
 STATE = Path(os.environ.get("MOORING_STATE", "/var/lib/mooring"))
 CACHE = Path(os.environ.get("MOORING_CACHE", "/var/cache/mooring"))
 DATA = Path(__file__).parent / "data"
@@ -85,6 +88,8 @@ def labs_folder() -> Path:
 
 def place_of(name: str) -> Place:
     """The folders of the lab of that name, whether it exists or not."""
+    if problem := name_problem(name):
+        raise LabError(problem)
     return Place(labs_folder() / name)
 
 

@@ -60,6 +60,8 @@ class Processes:
             ],
             setsid=True,
         )
+        # an end that came before the shell stands in its group would miss it
+        waiting.until(lambda: self._entered(part, pid), seconds=10, what=f"{part} to enter its group", interval=0.001)
         record = Record(part=part, host=host, pid=pid, start_time=start_time(pid) or 0, argv=words)
         self._record_file(part).write_bytes(msgspec.json.encode(record))
         return record
@@ -126,6 +128,9 @@ class Processes:
             self.signal(part, signal.SIGKILL)
             waiting.until(lambda: not self.alive(part), seconds=10, what=f"{part} to end")
         self._record_file(part).unlink(missing_ok=True)
+
+    def _entered(self, part: str, pid: int) -> bool:
+        return pid in self._cage.pids(part) or start_time(pid) is None
 
     def _record_file(self, part: str) -> Path:
         return self._place.run / f"{part}.process"

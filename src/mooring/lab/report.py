@@ -66,7 +66,7 @@ def table(seen: LabSeen) -> Group:
         lines.append(f"Pulled cables: {', '.join(seen.cut)} (`mooring lab heal --name {seen.name}`)")
     if not seen.ready:
         lines.append(f"It was never completed: `mooring lab up --name {seen.name}` makes it anew.")
-    elif any(part.state == "dead" for part in seen.parts):
+    elif any(part.state in ("dead", "not started") for part in seen.parts):
         lines.append(f"`mooring lab up --name {seen.name}` starts again what has died.")
     paused = [part.part for part in seen.parts if part.state == "paused"]
     lines += [f"`mooring lab resume --name {seen.name} {part}` lets it go on." for part in paused]

@@ -73,8 +73,8 @@ class Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def problems(self) -> Iterator[str]:
         """Why this Spec cannot be built; nothing when it can."""
-        if not _NAME.fullmatch(self.name):
-            yield f"name {self.name!r}: 1 to 12 small letters, digits and hyphens, beginning with a letter, are allowed"
+        if problem := name_problem(self.name):
+            yield problem
         for what, number in (("nodes", self.nodes), ("gateways", self.gateways)):
             if not 1 <= number <= MAX_OF_A_KIND:
                 yield f"{what} {number}: 1 to {MAX_OF_A_KIND} are allowed"
@@ -148,6 +148,13 @@ class Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 yield Cable(chassis, "ext0", "pub")
         for gateway in self.gateway_names:
             yield Cable(gateway, "eth1", "mgmt")
+
+
+def name_problem(name: str) -> str:
+    """Why a lab cannot have this name; empty when it can."""
+    if _NAME.fullmatch(name):
+        return ""
+    return f"name {name!r}: 1 to 12 small letters, digits and hyphens, beginning with a letter, are allowed"
 
 
 def first_host(network: str) -> str:
