@@ -6,10 +6,10 @@ from pathlib import Path
 
 import msgspec
 
-from mooring.lab import place, processes
+from mooring.lab import cage, place, processes
 
 # Where programs of the lab would write if nothing kept them from it.
-WATCHED = ("/run", "/etc", "/opt", "/var/lib", "/var/log", "/usr/libexec")
+WATCHED = ("/run", "/etc", "/opt", "/var/lib", "/var/log", "/usr/libexec", "/usr/sbin")
 SETTINGS = ("vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops", "net/ipv4/ip_forward")
 
 
@@ -17,7 +17,6 @@ class Machine(msgspec.Struct, frozen=True):
     """A picture of the machine; two of them can be compared."""
 
     processes: frozenset[str]
-    namespaces: frozenset[str]
     mounts: frozenset[str]
     groups: frozenset[str]
     links: frozenset[str]
@@ -28,7 +27,7 @@ class Machine(msgspec.Struct, frozen=True):
     def left_since(self, before: "Machine") -> dict[str, object]:
         """What is here now and was not before, by kind; empty when nothing was left."""
         found: dict[str, object] = {}
-        for kind in ("processes", "namespaces", "mounts", "groups", "links", "files"):
+        for kind in ("processes", "mounts", "groups", "links", "files"):
             if more := getattr(self, kind) - getattr(before, kind):
                 found[kind] = sorted(more)
         for kind in ("network", "settings"):
@@ -38,15 +37,13 @@ class Machine(msgspec.Struct, frozen=True):
 
 
 def look(lab: str) -> Machine:
-    """Take the picture; of processes and namespaces only those that have to do with the lab of this name."""
-    root = str(place.place_of(lab).root)
-    mine = {pid for pid in _pids() if _belongs(pid, lab, root)}
+    """Take the picture, without what belongs to other labs and without what lives as all others do."""
+    mine = {pid for pid in _pids() if _is_odd(pid, lab)}
     return Machine(
         processes=frozenset(f"{pid} {_read(pid, 'cmdline')}" for pid in mine),
-        namespaces=frozenset(str(Path(f"/proc/{pid}/ns/net").readlink()) for pid in mine),
         mounts=frozenset(line.split(" ", 4)[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()),
-        groups=frozenset(str(path) for path in Path("/sys/fs/cgroup").rglob(f"mooring-{lab}*")),
-        links=frozenset(path.name for path in Path("/sys/class/net").glob(f"mo-{lab}*")),
+        groups=frozenset(_groups(lab)),
+        links=frozenset(path.name for path in Path("/sys/class/net").iterdir()),
         files=frozenset(_files()),
         network="\n".join(processes.run(["ip", *words]) for words in (("rule",), ("route", "show", "table", "all"))),
         settings=tuple(Path("/proc/sys", name).read_text().strip() for name in SETTINGS),
@@ -57,12 +54,32 @@ def _pids() -> Iterator[int]:
     yield from (int(path.name) for path in Path("/proc").glob("[0-9]*"))
 
 
-def _belongs(pid: int, lab: str, root: str) -> bool:
-    """Does it live, and mention the lab's folder or stand in its control group?"""
-    if pid == os.getpid() or processes.start_time(pid) is None:
+def _is_odd(pid: int, lab: str) -> bool:
+    """Does it live, belong to no other lab, and to this one or to another network than the machine's own?"""
+    group = _read(pid, "cgroup")
+    if pid == os.getpid() or processes.start_time(pid) is None or _is_foreign(group, lab):
         return False
-    group = f"/mooring-{lab}/"
-    return any(root + "/" in _read(pid, file) for file in ("cmdline", "environ")) or group in _read(pid, "cgroup")
+    root = f"{place.place_of(lab).root}/"
+    named = any(root in _read(pid, file) for file in ("cmdline", "environ")) or f"/mooring-{lab}/" in group
+    return named or _network(pid) not in (_network(os.getpid()), "")
+
+
+def _is_foreign(group: str, lab: str) -> bool:
+    """Is this the group of another lab?"""
+    return any(f"/mooring-{name}/" in f"{group}/" for name in cage.names() if name != lab)
+
+
+def _groups(lab: str) -> Iterator[str]:
+    for folder, _, _ in os.walk("/sys/fs/cgroup"):
+        if not _is_foreign(folder, lab):
+            yield folder
+
+
+def _network(pid: int) -> str:
+    try:
+        return str(Path(f"/proc/{pid}/ns/net").readlink())
+    except OSError:
+        return ""
 
 
 def _read(pid: int, file: str) -> str:

@@ -48,7 +48,7 @@ class Tenant:
 
     def cloud(self) -> Any:  # noqa: ANN401 - openstacksdk has no types
         """OpenStack, as the test's own member."""
-        return topology.connect_as(self.lab, user=self.name, password=cloud.PASSWORD, project=self.name)
+        return topology.connect(self.lab, username=self.name, password=cloud.PASSWORD, project_name=self.name)
 
     def deploy(self, name: str, *, image: str = "web", replicas: int = 2, command: tuple[str, ...] = ()) -> None:
         """Pods, spread over the nodes, ready when this returns."""

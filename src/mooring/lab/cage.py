@@ -12,6 +12,7 @@ from pathlib import Path
 
 from mooring.lab import waiting
 from mooring.lab.errors import LabError
+from mooring.lab.spec import name_problem
 
 CGROUPS = Path("/sys/fs/cgroup")
 
@@ -40,6 +41,16 @@ class Cage:
         folder = self.folder / part
         folder.mkdir(parents=True, exist_ok=True)
         return folder
+
+    def room(self, name: str) -> str:
+        """A place for groups that others make, in every hierarchy of the machine; returns its path below each."""
+        for top in {hierarchy(), *(file.parent for file in CGROUPS.glob("*/cgroup.procs"))}:
+            for folder in (top / self.name, top / self.name / name):
+                folder.mkdir(exist_ok=True)
+                for setting in ("cpuset.cpus", "cpuset.mems"):  # empty in a new group of version 1, and then of no use
+                    if (folder / setting).exists() and not (folder / setting).read_text().strip():
+                        (folder / setting).write_text((folder.parent / setting).read_text())
+        return f"/{self.name}/{name}"
 
     @contextmanager
     def inside(self) -> Iterator[None]:
@@ -73,7 +84,8 @@ class Cage:
 
 def names() -> list[str]:
     """Labs that have groups on this machine."""
-    return sorted(folder.name.removeprefix("mooring-") for folder in hierarchy().glob("mooring-*"))
+    found = (folder.name.removeprefix("mooring-") for folder in hierarchy().glob("mooring-*"))
+    return sorted(name for name in found if not name_problem(name))
 
 
 def _pids(folder: Path) -> Iterator[int]:

@@ -88,6 +88,7 @@ def up(  # noqa: PLR0913 - one for each option
     if not took:
         click.echo(f"Lab {name} is up already.")
         return
+    click.echo("\nWhere the time went (each part waited for the one above):")
     Console().print(progress.times(took))
     click.echo(f"\nLab {name} is up after {max(each.began + each.seconds for each in took):.1f} s. Look around:")
     click.echo(f'  eval "$({sys.argv[0]} lab env --name {name})"')

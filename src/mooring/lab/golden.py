@@ -4,7 +4,6 @@ A lab that begins with it has the same objects with the same ids, and nothing to
 Southbound database is not part of it: northd and the chassis make it anew.
 """
 
-import shutil
 from pathlib import Path
 
 from mooring.lab import place, processes
@@ -46,11 +45,6 @@ def restore(lab: Lab) -> None:
 def keep(lab: Lab) -> None:
     """Make the copy. The database server must have ended; OVN's file may be in use, it only ever grows."""
     store.ensure(folder(lab.spec), lambda draft: _copy(lab.place.data, draft))
-
-
-def forget(spec: Spec) -> None:
-    """Throw the copy away."""
-    shutil.rmtree(folder(spec), ignore_errors=True)
 
 
 def _copy(data: Path, target: Path) -> None:

@@ -3,7 +3,7 @@
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -107,7 +107,8 @@ def _remove(name: str) -> bool:
     group.kill()
     group.sweep()
     waiting.until(lambda: not interface.exists(), seconds=30, what=f"{interface.name} to vanish with its namespace")
-    shutil.rmtree(target.root, ignore_errors=True)
+    if target.root.exists():
+        shutil.rmtree(target.root)
     return there
 
 
@@ -125,7 +126,7 @@ def _refuse_nonsense(spec: Spec) -> None:
 
 
 def _free_slot() -> int:
-    taken = {open_lab(name).spec.slot for name in place.lab_names() if place_of(name).spec.exists()}
+    taken = {slot for name in place.lab_names() if (slot := _slot_of(name)) is not None}
     routes = Path("/proc/net/fib_trie").read_text()  # `ip` may not be installed yet
     for slot in range(MAX_SLOTS):
         prefix = Spec(slot=slot).management_network.removesuffix("0/24")
@@ -135,6 +136,13 @@ def _free_slot() -> int:
         f"all {MAX_SLOTS} management networks (172.30.100.0/24 and following) are taken",
         hint="end a lab: `mooring lab status --all`",
     )
+
+
+def _slot_of(name: str) -> int | None:
+    """The slot of a lab; one whose spec is gone or unreadable holds none but by its routes."""
+    with suppress(LabError):
+        return open_lab(name).spec.slot
+    return None
 
 
 def _locked() -> AbstractContextManager[None]:

@@ -83,7 +83,7 @@ def start_kubelet(lab: Lab, *, node: str) -> None:
         "DNS": ranges.DNS_SERVICE,
         "LOGS": place.log / f"pods-{node}",
         "PLUGINS": place.data / f"kubelet-{node}/volume-plugins",
-        "CGROUP": f"/{lab.cage.name}/pods-{node}",
+        "CGROUP": lab.cage.room(f"pods-{node}"),
     }
     configuration = write("kubernetes/kubelet.yaml", place.etc / f"kubelet-{node}.yaml", values)
     kubeconfig = write_kubeconfig(lab, f"kubelet-{node}.kubeconfig", f"system:node:{node}", groups=["system:nodes"])

@@ -20,13 +20,15 @@ def parts(spec: Spec) -> list[Part]:
         Part(
             "ovn-nb",
             partial(start_database, name="nb", port=NB_PORT),
-            needs=("cables", "certificates", "ovs-binaries", "databases"),
+            needs=("cables", "certificates", "ovs-binaries"),
+            after=("databases",),  # the golden copy holds the Northbound rows
             group="ovn",
         ),
         Part(
             "ovn-sb",
             partial(start_database, name="sb", port=SB_PORT),
-            needs=("cables", "certificates", "ovs-binaries", "databases"),
+            needs=("cables", "certificates", "ovs-binaries"),
+            after=("databases",),  # the golden copy holds the Northbound rows
             group="ovn",
         ),
         Part("ovn-northd", start_northd, needs=("ovn-nb", "ovn-sb"), group="ovn"),

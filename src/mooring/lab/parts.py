@@ -75,14 +75,3 @@ def ordered(parts: Sequence[Part]) -> Iterator[Part]:
         for part in ready:
             yield left.pop(part.name)
             done.add(part.name)
-
-
-def dependents(parts: Sequence[Part], name: str) -> list[Part]:
-    """The parts that stand on one, directly or not, in the order in which they start."""
-    found = {name}
-    result = []
-    for part in ordered(parts):
-        if found.intersection(part.needs):
-            found.add(part.name)
-            result.append(part)
-    return result

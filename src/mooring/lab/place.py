@@ -96,4 +96,6 @@ def place_of(name: str) -> Place:
 def lab_names() -> list[str]:
     """Labs that have left files on this machine, running or not."""
     folder = labs_folder()
-    return sorted(entry.name for entry in folder.iterdir() if entry.is_dir()) if folder.exists() else []
+    if not folder.exists():
+        return []
+    return sorted(entry.name for entry in folder.iterdir() if entry.is_dir() and not name_problem(entry.name))

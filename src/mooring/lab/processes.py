@@ -21,7 +21,7 @@ from mooring.lab.place import Place
 NOT_FOUND = 127  # what a shell answers when there is no such program
 
 # The shell puts itself into the control group and then becomes the program: one pid from beginning to end.
-_ENTER_GROUP = 'cd "$1"; echo 0 >"$2"; shift 2; exec "$@"'
+_ENTER_GROUP = 'cd "$1" && echo 0 >"$2" && shift 2 && exec "$@"'
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -63,18 +63,15 @@ class Processes:
         # an end that came before the shell stands in its group would miss it
         waiting.until(lambda: self._entered(part, pid), seconds=10, what=f"{part} to enter its group", interval=0.001)
         record = Record(part=part, host=host, pid=pid, start_time=start_time(pid) or 0, argv=words)
-        self._record_file(part).write_bytes(msgspec.json.encode(record))
+        draft = self._record_file(part).with_suffix(".draft")
+        draft.write_bytes(msgspec.json.encode(record))
+        draft.rename(self._record_file(part))  # whoever reads it meanwhile finds a whole one
         return record
 
     def record(self, part: str) -> Record | None:
         """What we remember of a part's process."""
         file = self._record_file(part)
         return msgspec.json.decode(file.read_bytes(), type=Record) if file.exists() else None
-
-    def records(self) -> list[Record]:
-        """Everything that was started, in the order of names."""
-        files = sorted(self._place.run.glob("*.process"))
-        return [msgspec.json.decode(file.read_bytes(), type=Record) for file in files]
 
     def alive(self, part: str) -> bool:
         """Does the very process that we started still run?"""
@@ -191,6 +188,6 @@ def environment(extra: Mapping[str, str] | None) -> dict[str, str]:
     """The environment of our children: ours, without what would lead OpenStack, OVS or Kubernetes elsewhere."""
     foreign = ("OS_", "OVS_", "OVN_", "KUBE", "PYTHON", "VIRTUAL_ENV")
     kept = {key: value for key, value in os.environ.items() if not key.startswith(foreign)}
-    if "/usr/sbin" not in kept.get("PATH", "").split(":"):
-        kept["PATH"] = f"{kept.get('PATH', '/usr/bin:/bin')}:/usr/sbin:/sbin"
+    folders = [folder for folder in kept.get("PATH", "/usr/bin:/bin").split(":") if folder]
+    kept["PATH"] = ":".join([*folders, *(each for each in ("/usr/sbin", "/sbin") if each not in folders)])
     return kept | dict(extra or {})

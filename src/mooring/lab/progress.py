@@ -103,8 +103,8 @@ def progress() -> PlainProgress:
 
 
 def times(took: Sequence[Took], *, count: int = 12) -> Table:
-    """Where the time went: the chain of parts that decided it."""
-    table = Table(title="What the time went into (each part waited for the one above)", title_justify="left", box=None)
+    """Where the time went: the chain of parts that decided it, each waiting for the one above."""
+    table = Table(box=None)
     table.add_column("part")
     table.add_column("began", justify="right")
     table.add_column("took", justify="right")

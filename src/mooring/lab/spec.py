@@ -154,7 +154,10 @@ def name_problem(name: str) -> str:
     """Why a lab cannot have this name; empty when it can."""
     if _NAME.fullmatch(name):
         return ""
-    return f"name {name!r}: 1 to 12 small letters, digits and hyphens, beginning with a letter, are allowed"
+    allowed = (
+        "1 to 12 small letters, digits and hyphens, beginning with a letter, not ending with a hyphen, are allowed"
+    )
+    return f"name {name!r}: {allowed}"
 
 
 def first_host(network: str) -> str:

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-import openstack
 
 from mooring.lab import spec as addresses
 from mooring.lab.lab import Lab
@@ -47,17 +46,12 @@ def load(lab: Lab) -> Topology:
     return msgspec.json.decode(lab.place.topology.read_bytes(), type=Topology)
 
 
-def connect(lab: Lab, cloud: str = "admin") -> Any:  # noqa: ANN401 - openstacksdk has no types
-    """A client of the lab's OpenStack, as one of the users in clouds.yaml."""
-    config = openstack.config.OpenStackConfig(config_files=[str(lab.place.clouds)])
-    return openstack.connection.Connection(config=config.get_one(cloud=cloud), app_name="mooring-lab")
+def connect(lab: Lab, cloud: str = "admin", **auth: str) -> Any:  # noqa: ANN401 - openstacksdk has no types
+    """A client of the lab's OpenStack: one of the users in clouds.yaml, or somebody else by `auth`."""
+    import openstack  # noqa: PLC0415 - takes longer than all the rest of `mooring lab`, and few commands need it
 
-
-def connect_as(lab: Lab, *, user: str, password: str, project: str) -> Any:  # noqa: ANN401 - openstacksdk has no types
-    """A client of the lab's OpenStack, as somebody else."""
     config = openstack.config.OpenStackConfig(config_files=[str(lab.place.clouds)])
-    auth = {"username": user, "password": password, "project_name": project}
-    return openstack.connection.Connection(config=config.get_one(cloud="mooring", auth=auth), app_name="mooring-lab")
+    return openstack.connection.Connection(config=config.get_one(cloud=cloud, auth=auth), app_name="mooring-lab")
 
 
 def ensure(lab: Lab) -> None:
