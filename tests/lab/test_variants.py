@@ -28,7 +28,7 @@ def up(spec: Spec) -> Lab:
 
 @pytest.mark.usefixtures("none_left")
 def test_kubernetes_alone_on_one_node() -> None:
-    lab = up(Spec(name=NAME, nodes=1, gateways=1, without=("openstack",)))
+    lab = up(Spec(name=NAME, nodes=1, gateways=1, without=("openstack", "ovn")))
     assert report.observe(lab).whole
     assert lab.kubectl("get", "nodes", "--output=name").split() == ["node/n1"]
     assert "OS_CLOUD" not in report.environment(lab)
@@ -37,7 +37,7 @@ def test_kubernetes_alone_on_one_node() -> None:
 
 @pytest.mark.usefixtures("none_left")
 def test_reset_makes_a_lab_as_it_was_when_it_was_new() -> None:
-    lab = up(Spec(name=NAME, nodes=1, gateways=1, without=("openstack",)))
+    lab = up(Spec(name=NAME, nodes=1, gateways=1, without=("openstack", "ovn")))
     lab.kubectl("create", "namespace", "mine")
     done = CliRunner().invoke(commands.lab, ["reset", "--name", NAME])
     assert done.exit_code == 0, done.output
