@@ -9,7 +9,7 @@ STAMP := .venv/.ready
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock'
 
-.PHONY: help setup check test soak docs demo format lock clean
+.PHONY: help setup check test soak bench docs demo format lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -50,6 +50,9 @@ test: setup ## everything: check, docs, then the tests in the lab
 
 soak: setup ## everything that is long, whole: every kill point of the lab
 	$(BIN)/pytest tests/lab --whole
+
+bench: setup ## the benchmarks; prints tables, writes build/bench.json
+	$(BIN)/python -m bench
 
 docs: setup ## the documentation, into build/docs; a warning is an error
 	$(BIN)/sphinx-build --builder html --fresh-env --fail-on-warning --keep-going --nitpicky --quiet docs build/docs

@@ -4,6 +4,7 @@ import subprocess
 from pathlib import Path
 from typing import Self
 
+from mooring.lab import waiting
 from mooring.lab.errors import CommandError
 from mooring.lab.lab import Lab
 
@@ -18,6 +19,18 @@ def get(lab: Lab, host: str, address: str, port: int = 80) -> str:
         ).strip()
     except CommandError:
         return ""
+
+
+def first_answer(lab: Lab, host: str, address: str, port: int = 80) -> str:
+    """What a web server answers as soon as it does: rules for a new address take a moment."""
+    answers: list[str] = []
+
+    def answered() -> bool:
+        answers.append(get(lab, host, address, port))
+        return answers[-1] != ""
+
+    waiting.until(answered, seconds=30, what=f"{address} to answer {host}")
+    return answers[-1]
 
 
 class Connections:

@@ -44,7 +44,7 @@ def test_the_world_works_after_the_deaths_of_its_parts(lab: Lab, tenant: Tenant)
     """Comes after the test above: whatever was killed there is really back."""
     tenant.deploy("web", replicas=2)
     address = tenant.expose("web", port=80, target=8080)["spec"]["clusterIP"]
-    assert probe.get(lab, "n1", address).startswith("web-")
+    assert probe.first_answer(lab, "n1", address).startswith("web-")
     port = tenant.cloud().network.create_ip(
         floating_network_id=next(iter(tenant.cloud().network.networks(name="public"))).id
     )

@@ -36,7 +36,7 @@ def test_a_load_balancer_with_a_floating_ip_reaches_pods_on_both_nodes(lab: Lab,
     cloud.load_balancer.wait_for_load_balancer(balancer.id, interval=0.2, wait=60)
     floating = cloud.network.create_ip(floating_network_id=made.networks["public"], port_id=balancer.vip_port_id)
     address = floating.floating_ip_address
-    waiting.until(lambda: probe.get(lab, "client", address) != "", seconds=30, what="the first answer")
+    probe.first_answer(lab, "client", address)
     answers = [probe.get(lab, "client", address) for _ in range(40)]
     assert len(set(answers)) == 4
     assert "" not in answers

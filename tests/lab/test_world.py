@@ -37,11 +37,11 @@ def test_a_service_answers_inside_of_the_cluster_by_name_and_in_both_families(la
     tenant.deploy("web", replicas=2)
     service = tenant.expose("web", port=80, target=8080)
     tenant.deploy("shell", image="shell", replicas=1)
+    v4, v6 = service["spec"]["clusterIPs"]
+    assert probe.first_answer(lab, "n1", v4).startswith("web-")
+    assert probe.first_answer(lab, "n2", f"[{v6}]").startswith("web-")
     answers = {tenant.kubectl("exec", "deployment/shell", "--", "wget", "-q", "-O-", "http://web/") for _ in range(12)}
     assert len(answers) == 2
-    v4, v6 = service["spec"]["clusterIPs"]
-    assert probe.get(lab, "n1", v4).startswith("web-")
-    assert probe.get(lab, "n2", f"[{v6}]").startswith("web-")
 
 
 def test_logs_and_exec_go_through_the_kubelets(tenant: Tenant) -> None:

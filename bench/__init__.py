@@ -1,0 +1,1 @@
+"""What things cost, beside the other way to do them."""
