@@ -5,17 +5,22 @@ and rules that translate to pods with the VIP as source.
 """
 
 import signal
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 import openstack
 
-from mooring.lab import ovn, topology, waiting
+from mooring.lab import lifecycle, ovn, topology, waiting
 from mooring.lab.errors import CommandError
 from mooring.lab.lab import Lab
+from mooring.lab.progress import PlainProgress
+from tests.lab import probe
+from tests.lab.tenant import Tenant
 
 TABLE = "by_hand"
+ECHO = ("/bin/sh", "-c", "exec nc -ll -p 8080 -e cat")
 
 
 class GatewayPath:
@@ -127,3 +132,39 @@ class GatewayPath:
                 lines.insert(start, f"    {address} # by hand")
             file.write_text("\n".join(lines) + "\n")
             self.lab.processes.signal(f"keepalived-{gateway}", signal.SIGHUP)
+
+
+@contextmanager
+def served(tenant: Tenant, name: str, version: int) -> Iterator[GatewayPath]:
+    """An address in front of a Deployment; afterwards all gateways are as before."""
+    lab = tenant.lab
+    path = GatewayPath(lab, version=version)
+    path.create([(address, 8080) for address in tenant.pod_addresses(name, version=version)])
+    try:
+        yield path
+    finally:
+        for gateway in lab.spec.gateway_names:
+            if not lab.processes.alive(f"keepalived-{gateway}"):
+                lifecycle.restart(lab, f"keepalived-{gateway}", PlainProgress())
+        path.delete()
+
+
+def end_holder(lab: Lab, path: GatewayPath) -> None:
+    """End VRRP on the gateway that has the address, and wait until another has it."""
+    first = path.holder()
+    lab.processes.stop(f"keepalived-{first}", seconds=10)
+    waiting.until(lambda: path.holder() not in (None, first), seconds=15, what="the address to move")
+
+
+def connections_kept(tenant: Tenant, version: int, *, count: int) -> int:
+    """How many idle connections still work after their gateway has ended."""
+    tenant.deploy("echo", image="shell", replicas=2, command=ECHO)
+    with (
+        served(tenant, "echo", version) as path,
+        probe.Connections(tenant.lab, "client", path.outside, count=count) as connections,
+    ):
+        if connections.working(first=True) != count:
+            message = f"not all of {count} connections opened"
+            raise AssertionError(message)
+        end_holder(tenant.lab, path)
+        return connections.working()

@@ -10,6 +10,8 @@ from mooring.lab.errors import LabError
 from mooring.lab.lab import Lab, open_lab
 from mooring.lab.progress import PlainProgress
 from mooring.lab.spec import Spec
+from tests.lab.gateway_path import connections_kept
+from tests.lab.tenant import Tenant
 
 NAME = "variant"
 
@@ -52,6 +54,14 @@ def test_openstack_alone_with_three_chassis_and_three_gateways() -> None:
     assert set(ovn.sbctl(lab, "--bare", "--columns=name", "list", "chassis").split()) == {"x1", "n1", "n2", "n3"}
     assert len(gateways.holders(lab)) == 1
     assert "KUBECONFIG" not in report.environment(lab)
+
+
+@pytest.mark.usefixtures("none_left")
+def test_connections_through_a_distributed_floating_ip_outlive_their_gateway() -> None:
+    lab = up(Spec(name=NAME, distributed_fips=True, without=("octavia",)))
+    tenant = Tenant(lab, "moved")
+    tenant.create()
+    assert connections_kept(tenant, 4, count=20) == 20
 
 
 @pytest.mark.parametrize(
