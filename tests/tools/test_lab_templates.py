@@ -33,7 +33,6 @@ MADE = {
     "kubernetes/containerd.toml": "containerd-n1.toml",
     "kubernetes/coredns.yaml": "applied.yaml",
     "kubernetes/kube-proxy.yaml": "kube-proxy-n1.yaml",
-    "kubernetes/kubeconfig-token.yaml": "mooring.kubeconfig",
     "kubernetes/kubeconfig.yaml": "kubeconfig",
     "kubernetes/kubelet.yaml": "kubelet-n1.yaml",
     "kubernetes/mooring.yaml": "applied.yaml",

@@ -1,5 +1,9 @@
 """The Kubernetes control plane: etcd, API server, controller manager, scheduler, cluster DNS; all with TLS and RBAC."""
 
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
 from mooring.lab import pki, servers
 from mooring.lab import spec as ranges
 from mooring.lab.errors import CommandError
@@ -173,8 +177,7 @@ def make_accounts(lab: Lab) -> None:
     token.write_text(
         lab.kubectl("create", "token", "mooring", "--namespace=mooring-system", f"--duration={ACCOUNT_LIFE}")
     )
-    values = {"SERVER": lab.control, "CA": lab.authority.certificate, "TOKEN": token}
-    write("kubernetes/kubeconfig-token.yaml", lab.place.etc / MOORING_KUBECONFIG, values)
+    _write_kubeconfig(lab, MOORING_KUBECONFIG, {"tokenFile": token})
 
 
 def start_dns(lab: Lab) -> None:
@@ -183,10 +186,15 @@ def start_dns(lab: Lab) -> None:
     lab.kubectl("--namespace=kube-system", "rollout", "status", "deployment/coredns", "--timeout=120s")
 
 
-def write_kubeconfig(lab: Lab, file: str, user: str, *, groups: tuple[str, ...] | list[str] = ()) -> str:
-    """Credentials of a user, by certificate."""
+def write_kubeconfig(lab: Lab, file: str, user: str, *, groups: Sequence[str] = ()) -> str:
+    """Credentials of a user, by certificate; returns the file's path."""
     pair = lab.authority.issue(file.removesuffix(".kubeconfig"), user, groups=groups)
-    values = {"SERVER": lab.control, "CA": lab.authority.certificate, "CERTIFICATE": pair.certificate, "KEY": pair.key}
+    return _write_kubeconfig(lab, file, {"client-certificate": pair.certificate, "client-key": pair.key})
+
+
+def _write_kubeconfig(lab: Lab, file: str, credentials: Mapping[str, Path]) -> str:
+    user = json.dumps({key: str(value) for key, value in credentials.items()})  # which is YAML too
+    values = {"SERVER": lab.control, "CA": lab.authority.certificate, "CREDENTIALS": user}
     return str(write("kubernetes/kubeconfig.yaml", lab.place.etc / file, values))
 
 
