@@ -39,15 +39,21 @@ class Machine(msgspec.Struct, frozen=True):
 def look(lab: str) -> Machine:
     """Take the picture, without what belongs to other labs and without what lives as all others do."""
     mine = {pid for pid in _pids() if _is_odd(pid, lab)}
+    foreign = {f"mo-{name}" for name in cage.names() if name != lab}
     return Machine(
         processes=frozenset(f"{pid} {_read(pid, 'cmdline')}" for pid in mine),
         mounts=frozenset(line.split(" ", 4)[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()),
         groups=frozenset(_groups(lab)),
-        links=frozenset(path.name for path in Path("/sys/class/net").iterdir()),
+        links=frozenset(path.name for path in Path("/sys/class/net").iterdir() if path.name not in foreign),
         files=frozenset(_files()),
-        network="\n".join(processes.run(["ip", *words]) for words in (("rule",), ("route", "show", "table", "all"))),
+        network="\n".join(line for line in _network_lines() if not foreign.intersection(line.split())),
         settings=tuple(Path("/proc/sys", name).read_text().strip() for name in SETTINGS),
     )
+
+
+def _network_lines() -> Iterator[str]:
+    for words in (("rule",), ("route", "show", "table", "all")):
+        yield from processes.run(["ip", *words]).splitlines()
 
 
 def _pids() -> Iterator[int]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mooring.lab import lifecycle, report, servers
+from mooring.lab import lifecycle, report, servers, waiting
 from mooring.lab.lab import Lab, open_lab
 from mooring.lab.parts import ASSETS
 from mooring.lab.progress import PlainProgress
@@ -85,6 +85,15 @@ def test_a_lab_whose_every_process_was_killed_comes_up_again(before: machine.Mac
     again = up()
     assert missing(again) == []
     lifecycle.down(NAME)
+    assert machine.look(NAME).left_since(before) == {}
+
+
+def test_a_command_left_running_in_a_host_ends_with_the_lab(before: machine.Machine) -> None:
+    up()
+    with subprocess.Popen([MOORING, "lab", "exec", "--name", NAME, "n1", "--", "sleep", "infinity"]) as command:
+        waiting.until(lambda: command.pid in open_lab(NAME).cage.pids("exec"), seconds=10, what="it to run in the host")
+        lifecycle.down(NAME)
+        assert command.wait(timeout=10) == -signal.SIGKILL
     assert machine.look(NAME).left_since(before) == {}
 
 

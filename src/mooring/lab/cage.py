@@ -52,11 +52,15 @@ class Cage:
                         (folder / setting).write_text((folder.parent / setting).read_text())
         return f"/{self.name}/{name}"
 
+    def enter(self, part: str) -> None:
+        """Become a process of the lab, for good."""
+        (self.group(part) / "cgroup.procs").write_text("0")
+
     @contextmanager
     def inside(self) -> Iterator[None]:
         """Stand in the cage oneself for a while: what a command runs is then ended with the lab, even if it dies."""
         home = hierarchy() / Path("/proc/self/cgroup").read_text().rpartition("0::/")[2].strip()
-        (self.group("command") / "cgroup.procs").write_text("0")
+        self.enter("command")
         try:
             yield
         finally:

@@ -160,6 +160,7 @@ def exec(name: str, host: str, command: tuple[str, ...]) -> None:  # noqa: A001 
     faults.known_host(there, host)
     words = [*there.hosts.enter(host), *command]
     environment = processes.environment(report.environment(there) | report.environment_in(there, host))
+    there.cage.enter("exec")  # what is left running in a host ends with the lab
     os.execvpe(words[0], words, environment)  # noqa: S606 - no shell is wanted
 
 
