@@ -79,7 +79,7 @@ class Tenant:
         self.kubectl("apply", "--filename=-", stdin=json.dumps(deployment))
         self.kubectl("rollout", "status", f"deployment/{name}", "--timeout=60s")
 
-    def expose(self, name: str, *, port: int, target: int, kind: str = "NodePort") -> Any:  # noqa: ANN401
+    def expose(self, name: str, *, port: int, target: int, kind: str = "NodePort") -> Any:  # noqa: ANN401 - as above
         """A Service of both families in front of a Deployment."""
         service = {
             "apiVersion": "v1",

@@ -2,7 +2,9 @@
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -10,9 +12,13 @@ from mooring.lab import faults, lifecycle, report, servers, waiting
 from mooring.lab.errors import LabError, PartError
 from mooring.lab.lab import Lab
 from mooring.lab.progress import PlainProgress
+from mooring.lab.spec import Spec
 from tests.lab import probe
+from tests.lab.octavia import balanced
 from tests.lab.tenant import Tenant
 
+MOORING = str(Path(sys.executable).parent / "mooring")
+SLICE = ("etcd", "kube-apiserver", "kubelet-n1", "neutron", "octavia-driver-agent", "vswitchd-n2", "mariadb", "ovn-sb")
 KILL, STOP, CONT = faults.signal_number("KILL"), faults.signal_number("STOP"), faults.signal_number("CONT")
 
 
@@ -21,34 +27,76 @@ def states(lab: Lab) -> dict[str, str]:
 
 
 def mooring(lab: Lab, *argv: str) -> subprocess.CompletedProcess[str]:
-    command = [str(Path(sys.executable).parent / "mooring"), "lab", argv[0], "--name", lab.spec.name, *argv[1:]]
+    command = [MOORING, "lab", argv[0], "--name", lab.spec.name, *argv[1:]]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize(
-    "part",
-    ["etcd", "kube-apiserver", "kubelet-n1", "neutron", "octavia-driver-agent", "vswitchd-n2", "mariadb", "ovn-sb"],
-)
-def test_a_part_that_dies_is_noticed_and_up_starts_it_again(lab: Lab, part: str) -> None:
-    faults.kill(lab, part, KILL)
-    waiting.until(lambda: states(lab) == {part: "dead"}, seconds=10, what=f"{part} to be dead, and nothing else")
+class World(NamedTuple):
+    """What has to work for the world to work: addresses of a Service inside, and of a load balancer outside."""
+
+    inside: str
+    inside6: str
+    outside: str
+
+
+@pytest.fixture(scope="module")
+def world(lab: Lab) -> Iterator[World]:
+    tenant = Tenant(lab, "world")
+    tenant.create()
+    tenant.deploy("web", replicas=2)
+    service = tenant.expose("web", port=80, target=8080)["spec"]
+    with balanced(tenant, service["ports"][0]["nodePort"]) as outside:
+        yield World(service["clusterIPs"][0], f"[{service['clusterIPs'][1]}]", outside)
+    tenant.delete()
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Which parts die: all that have a process with --whole, a fixed slice of them otherwise."""
+    if "mortal" in metafunc.fixturenames:
+        every = [
+            part.name for part in lifecycle.wanted_parts(Spec()) if part.process and not part.name.startswith("host-")
+        ]
+        metafunc.parametrize("mortal", every if metafunc.config.getoption("--whole") else SLICE)
+
+
+def test_a_part_that_dies_is_noticed_and_after_up_packets_flow_again(lab: Lab, world: World, mortal: str) -> None:
+    faults.kill(lab, mortal, KILL)
+    waiting.until(lambda: states(lab) == {mortal: "dead"}, seconds=10, what=f"{mortal} to be dead, and nothing else")
     shown = mooring(lab, "status")
     assert shown.returncode == 1
-    assert f"{part} " in shown.stdout
-    assert "dead" in shown.stdout
+    assert f"{mortal} " in shown.stdout
+    assert "`mooring lab up --name test` starts again what has died" in shown.stdout
     lifecycle.up(lab.spec, PlainProgress())
     assert states(lab) == {}
+    assert probe.first_answer(lab, "n1", world.inside).startswith("web-")
+    assert probe.first_answer(lab, "n2", world.inside6).startswith("web-")
+    assert probe.first_answer(lab, "client", world.outside).startswith("web-")
 
 
-def test_the_world_works_after_the_deaths_of_its_parts(lab: Lab, tenant: Tenant) -> None:
-    """Comes after the test above: whatever was killed there is really back."""
-    tenant.deploy("web", replicas=2)
-    address = tenant.expose("web", port=80, target=8080)["spec"]["clusterIP"]
-    assert probe.first_answer(lab, "n1", address).startswith("web-")
-    port = tenant.cloud().network.create_ip(
-        floating_network_id=next(iter(tenant.cloud().network.networks(name="public"))).id
-    )
-    assert port.floating_ip_address.startswith("203.0.113.")
+def test_many_parts_that_died_together_come_back_in_their_order(lab: Lab, tenant: Tenant, world: World) -> None:
+    for part in ("mariadb", "keystone", "neutron", "octavia", "octavia-driver-agent", "ovn-nb", "ovn-sb", "ovn-northd"):
+        faults.kill(lab, part, KILL)
+    took = {each.part: each for each in lifecycle.up(lab.spec, PlainProgress())}
+    neutron = took["neutron"]
+    assert took["octavia-driver-agent"].began >= neutron.began + neutron.seconds
+    assert states(lab) == {}
+    assert probe.first_answer(lab, "client", world.outside).startswith("web-")
+    tenant.deploy("new", image="web")
+    node_port = tenant.expose("new", port=80, target=8080)["spec"]["ports"][0]["nodePort"]
+    with balanced(tenant, node_port) as address:
+        assert probe.first_answer(lab, "client", address).startswith("new-")
+
+
+def test_a_part_is_started_by_one_command_at_a_time(lab: Lab) -> None:
+    commands = [
+        subprocess.Popen([MOORING, "lab", "restart", "--name", lab.spec.name, "kube-scheduler"], stderr=subprocess.PIPE)
+        for _ in range(3)
+    ]
+    said = [command.communicate()[1].decode() for command in commands]
+    assert sum(command.returncode == 0 for command in commands) >= 1
+    refused = [each for each in said if each]
+    assert all("another command is starting parts of lab test" in each for each in refused)
+    assert states(lab) == {}
 
 
 def test_containers_outlive_containerd(lab: Lab, tenant: Tenant) -> None:

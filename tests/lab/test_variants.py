@@ -1,12 +1,16 @@
 """Labs of other shapes than the usual one."""
 
+import shutil
+import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from mooring.lab import commands, gateways, lifecycle, ovn, report
-from mooring.lab.errors import LabError
+from mooring.lab import commands, gateways, golden, lifecycle, ovn, report
+from mooring.lab.assets import golang
+from mooring.lab.errors import LabError, PartError
 from mooring.lab.lab import Lab, open_lab
 from mooring.lab.progress import PlainProgress
 from mooring.lab.spec import Spec
@@ -28,9 +32,18 @@ def up(spec: Spec) -> Lab:
     return open_lab(NAME)
 
 
+@pytest.fixture
+def binaries(tmp_path: Path) -> Path:
+    """A folder of somebody's own with all programs that we would build."""
+    for program in (*golang.KUBERNETES, *golang.COREDNS):
+        (tmp_path / program).symlink_to(golang.folder_of(program) / program)
+    return tmp_path
+
+
 @pytest.mark.usefixtures("none_left")
-def test_kubernetes_alone_on_one_node() -> None:
-    lab = up(Spec(name=NAME, nodes=1, gateways=1, without=("openstack", "ovn")))
+def test_kubernetes_alone_on_one_node_from_binaries_that_somebody_has(lab: Lab, binaries: Path) -> None:
+    assert lab.spec.name != NAME  # the fixture's lab has built them
+    lab = up(Spec(name=NAME, nodes=1, gateways=1, without=("openstack", "ovn"), assets=str(binaries)))
     assert report.observe(lab).whole
     assert lab.kubectl("get", "nodes", "--output=name").split() == ["node/n1"]
     assert "OS_CLOUD" not in report.environment(lab)
@@ -48,8 +61,37 @@ def test_reset_makes_a_lab_as_it_was_when_it_was_new() -> None:
 
 
 @pytest.mark.usefixtures("none_left")
-def test_openstack_alone_with_three_chassis_and_three_gateways() -> None:
-    lab = up(Spec(name=NAME, nodes=3, gateways=3, without=("kubernetes", "octavia")))
+def test_a_program_that_ends_at_once_is_told_as_the_part_that_failed(lab: Lab, binaries: Path) -> None:
+    assert lab.spec.name != NAME
+    broken = binaries / "kube-proxy"
+    broken.unlink()
+    broken.write_text("#!/bin/sh\necho no address for me\nexit 3\n")
+    broken.chmod(0o755)
+    with pytest.raises(PartError) as failure:
+        up(Spec(name=NAME, nodes=1, gateways=1, without=("openstack", "ovn"), assets=str(binaries)))
+    assert failure.value.part == "kube-proxy-n1"
+    assert failure.value.log_tail() == ["no address for me"]
+
+
+@pytest.mark.usefixtures("none_left")
+def test_a_lab_that_lost_a_host_is_made_anew_and_says_so() -> None:
+    lab = up(Spec(name=NAME, nodes=1, gateways=1, without=("openstack", "ovn")))
+    lab.processes.signal("host-n1", signal.SIGKILL, whole_group=True)
+    assert "what is in it is lost" in "".join(report.advice(report.observe(lab)))
+    done = CliRunner().invoke(commands.lab, ["up", "--name", NAME])  # keeps the options that it has
+    assert done.exit_code == 0, done.output
+    assert "have died (n1): it is made anew, with nothing in it" in done.output
+    assert report.observe(open_lab(NAME)).whole
+    assert open_lab(NAME).spec == lab.spec
+
+
+@pytest.mark.usefixtures("none_left")
+def test_openstack_alone_with_three_chassis_and_gateways_without_a_golden_copy() -> None:
+    spec = Spec(name=NAME, nodes=3, gateways=3, without=("kubernetes", "octavia"))
+    shutil.rmtree(golden.folder(spec), ignore_errors=True)
+    lab = up(spec)
+    assert golden.exists(spec)
+    assert not golden.used(lab)
     assert report.observe(lab).whole
     assert set(ovn.sbctl(lab, "--bare", "--columns=name", "list", "chassis").split()) == {"x1", "n1", "n2", "n3"}
     assert len(gateways.holders(lab)) == 1

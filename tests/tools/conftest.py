@@ -14,20 +14,23 @@ from mooring.lab.spec import Spec
 
 
 @pytest.fixture
-def lab(tmp_path: Path) -> Lab:
+def lab(tmp_path: Path) -> Iterator[Lab]:
     place = Place(tmp_path / "lab")
     place.make()
-    return Lab(Spec(name=f"unit-{os.getpid()}"), place)
+    made = Lab(Spec(name=f"unit-{os.getpid()}"), place)
+    yield made
+    if made.spec.name in cage.names():
+        made.cage.kill()
+        made.cage.sweep()
 
 
 @pytest.fixture
-def caged(lab: Lab) -> Iterator[Lab]:
-    """For tests that start processes: whatever they started ends with them."""
+def caged(lab: Lab) -> Lab:
+    """For tests that start processes: whatever they started ends with the lab."""
     if os.geteuid() != 0:
         pytest.skip("only root makes control groups")
     try:
         cage.hierarchy()
     except LabError as error:
         pytest.skip(error.what)
-    yield lab
-    lab.cage.kill()
+    return lab

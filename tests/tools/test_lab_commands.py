@@ -139,7 +139,12 @@ AS_ROOT = [
     (f"status --name {HALF}", 1, f"It was never completed: `mooring lab up --name {HALF}` makes it anew.", ""),
     (f"status --name {HALF} --output json", 1, '"state": "not started"', ""),
     (f"env --name {HALF}", 0, "export KUBECONFIG=", ""),
-    (f"logs --name {HALF} etcd", 1, "", "part etcd has written nothing\nwhat to do: there are: neutron\n"),
+    (
+        f"logs --name {HALF} etcd",
+        1,
+        "",
+        "there is no log of a part etcd\nwhat to do: there are: neutron; for pods: kubectl logs\n",
+    ),
     (f"logs --name {HALF} --lines 2 neutron", 0, "two\nthree\n", ""),
     (
         f"restart --name {HALF} nonsense",

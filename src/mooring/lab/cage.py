@@ -88,7 +88,8 @@ class Cage:
 
 def names() -> list[str]:
     """Labs that have groups on this machine."""
-    found = (folder.name.removeprefix("mooring-") for folder in hierarchy().glob("mooring-*"))
+    tops = {hierarchy(), *(file.parent for file in CGROUPS.glob("*/cgroup.procs"))}
+    found = {folder.name.removeprefix("mooring-") for top in tops for folder in top.glob("mooring-*")}
     return sorted(name for name in found if not name_problem(name))
 
 

@@ -4,7 +4,8 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,10 @@ from mooring.lab import doctor as checks
 from mooring.lab import faults, lifecycle, processes, progress, report
 from mooring.lab.errors import LabError, PartError, tail
 from mooring.lab.lab import open_lab
+from mooring.lab.place import place_of
 from mooring.lab.spec import Spec
+
+INTERRUPTED = 130  # what a shell answers for a program that was interrupted
 
 NAME = click.option(
     "--name",
@@ -29,26 +33,36 @@ NAME = click.option(
 
 
 class _Explaining(click.Group):
-    """Shows errors of the lab as what they are, without a traceback."""
+    """Shows what goes wrong as what it is, without a traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - click's own signature
-        try:
+        with explained():
             return super().invoke(ctx)
-        except LabError as error:
-            explain(error)
-            sys.exit(1)
-        except KeyboardInterrupt:
-            click.echo("mooring lab: interrupted; `mooring lab down` removes what was started", err=True)
-            sys.exit(130)
 
 
-def explain(error: LabError) -> None:
-    """Tell people what happened, the end of the log, and what to do."""
-    click.echo(f"mooring lab: {error.what}", err=True)
-    for line in error.log_tail() if isinstance(error, PartError) else []:
-        click.echo(f"    {line}", err=True)
-    if error.hint:
-        click.echo(f"what to do: {error.hint}", err=True)
+@contextmanager
+def explained() -> Iterator[None]:
+    """Tell people what happened, the end of the log, and what to do; then end the program."""
+    try:
+        yield
+    except LabError as error:
+        click.echo(f"mooring lab: {error.what}", err=True)
+        for line in error.log_tail() if isinstance(error, PartError) else []:
+            click.echo(f"    {line}", err=True)
+        if error.hint:
+            click.echo(f"what to do: {error.hint}", err=True)
+        sys.exit(1)
+    except OSError as error:
+        click.echo(f"mooring lab: {error}", err=True)
+        remedy = "run it as root" if os.geteuid() else "see that the disk has room and can be written"
+        click.echo(f"what to do: {remedy}", err=True)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        click.echo(
+            "\nmooring lab: interrupted. Of the same --name, `down` removes what was started, `up` begins anew",
+            err=True,
+        )
+        sys.exit(INTERRUPTED)
 
 
 @click.group(cls=_Explaining)
@@ -58,35 +72,35 @@ def lab() -> None:
 
 @lab.command()
 @NAME
-@click.option("--nodes", default=2, show_default=True, help="Worker nodes.")
-@click.option("--gateways", default=2, show_default=True, help="Gateway hosts.")
+@click.option("--nodes", type=int, help="Worker nodes.  [default: 2]")
+@click.option("--gateways", type=int, help="Gateway hosts.  [default: 2]")
 @click.option(
     "--without", multiple=True, metavar="PART", help="Leave out a part or group, and what needs it. Repeatable."
 )
 @click.option(
     "--assets",
     type=click.Path(exists=True, file_okay=False),
-    default=None,
     help="Folder with ready binaries of Kubernetes, etcd and CoreDNS.",
 )
 @click.option("--distributed-fips", is_flag=True, help="Floating IPs on the nodes' own chassis instead of on x1.")
-def up(  # noqa: PLR0913 - one for each option
-    name: str, *, nodes: int, gateways: int, without: tuple[str, ...], assets: str | None, distributed_fips: bool
-) -> None:
-    """Bring a lab up; a second time: start again what has died."""
-    folder = str(Path(assets).resolve()) if assets else ""
-    spec = Spec(
-        name=name,
-        nodes=nodes,
-        gateways=gateways,
-        without=tuple(sorted(without)),
-        assets=folder,
-        distributed_fips=distributed_fips,
-    )
+def up(name: str, **options: Any) -> None:  # noqa: ANN401 - what click made of the words
+    """Bring a lab up; a second time: start again what has died. Without options, it keeps those that it has."""
+    given = {key: value for key, value in options.items() if value is not None and value != () and value is not False}
+    if "without" in given:
+        given["without"] = tuple(sorted(given["without"]))
+    if "assets" in given:
+        given["assets"] = str(Path(given["assets"]).resolve())
+    spec = Spec(name=name, **given)
+    lifecycle.refuse_nonsense(spec)
+    if not given and place_of(name).spec.exists():
+        spec = open_lab(name).spec
+    announce_loss(name)
     with progress.progress() as watcher:
         took = lifecycle.up(spec, watcher)
     if not took:
         click.echo(f"Lab {name} is up already.")
+        for line in report.advice(report.observe(open_lab(name))):
+            click.echo(line)
         return
     click.echo("\nWhere the time went (each part waited for the one above):")
     Console().print(progress.times(took))
@@ -94,6 +108,12 @@ def up(  # noqa: PLR0913 - one for each option
     click.echo(f'  eval "$({sys.argv[0]} lab env --name {name})"')
     click.echo("  kubectl get pods --all-namespaces --output=wide; openstack network list")
     click.echo(f"  mooring lab status --name {name}; mooring lab exec --name {name} client -- ip address")
+
+
+def announce_loss(name: str) -> None:
+    """Say before it happens that a lab cannot be mended."""
+    if place_of(name).spec.exists() and (lost := lifecycle.lost_hosts(open_lab(name))):
+        click.echo(f"Hosts of lab {name} have died ({', '.join(lost)}): it is made anew, with nothing in it.", err=True)
 
 
 @lab.command()
@@ -150,7 +170,7 @@ def env(name: str) -> None:
         click.echo(f"export {key}={shlex.quote(value)}")
 
 
-@lab.command(context_settings={"ignore_unknown_options": True})
+@lab.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @NAME
 @click.argument("host")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
@@ -175,7 +195,7 @@ def logs(name: str, part: str, lines: int, *, follow: bool) -> None:
     file = there.place.log_of(part)
     if not file.exists():
         known = ", ".join(sorted(each.stem for each in there.place.log.glob("*.log")))
-        raise LabError(f"part {part} has written nothing", hint=f"there are: {known}")
+        raise LabError(f"there is no log of a part {part}", hint=f"there are: {known}; for pods: kubectl logs")
     if follow:
         os.execvp("tail", ["tail", "-n", str(lines), "-F", str(file)])  # noqa: S606 - no shell is wanted
     click.echo("\n".join(tail(file, lines)))
@@ -206,6 +226,7 @@ def restart(name: str, part: str) -> None:
 def kill(name: str, part: str, signal_name: str) -> None:
     """Send a signal to a part, for tests of faults. KILL goes to its children too; containers outlive containerd."""
     faults.kill(open_lab(name), part, faults.signal_number(signal_name))
+    click.echo(f"{part} was sent {signal_name}.")
 
 
 def _fault(word: str, act: Callable[..., None], text: str) -> None:
@@ -231,6 +252,7 @@ _fault("resume", lambda there, part: faults.freeze(there, part, signal.SIGCONT),
 def cut(name: str, host: str, link: str) -> None:
     """Pull a host's cable: the far end goes down, the host sees no carrier."""
     faults.cut(open_lab(name), host, link)
+    click.echo(f"{host} {link} is cut off.")
 
 
 @lab.command()
@@ -238,5 +260,8 @@ def cut(name: str, host: str, link: str) -> None:
 @click.argument("host", required=False)
 def heal(name: str, host: str | None) -> None:
     """Plug all pulled cables in again, of one host or of all."""
-    for each in faults.heal(open_lab(name), host):
+    healed = faults.heal(open_lab(name), host)
+    for each in healed:
         click.echo(f"{each} is connected again.")
+    if not healed:
+        click.echo("No cable was pulled.")

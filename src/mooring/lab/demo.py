@@ -4,7 +4,6 @@ import json
 import os
 import shlex
 import subprocess
-import sys
 import time
 from collections import Counter
 from typing import Any
@@ -20,14 +19,10 @@ NAME = "demo"
 CALLS = 20
 
 
-def main() -> int:
-    """Tell the story; 1 when it did not come to its end."""
-    try:
+def main() -> None:
+    """Tell the story, or what went wrong."""
+    with commands.explained():
         tell()
-    except LabError as error:
-        commands.explain(error)
-        return 1
-    return 0
 
 
 def tell() -> None:
@@ -154,4 +149,4 @@ def _say(text: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

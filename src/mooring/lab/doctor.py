@@ -81,7 +81,7 @@ def _size() -> Iterator[Finding]:
         "4 GiB of memory",
         memory >= MEMORY,
         f"{memory / 2**30:.1f} GiB",
-        "a lab takes about 2.5 GiB, building Kubernetes 3 GiB",
+        "a lab takes about 1.7 GiB, building Kubernetes 3 GiB",
     )
     folder = next(each for each in (place.CACHE, *place.CACHE.parents) if os.path.exists(each))  # noqa: PTH110 - never raises
     free = shutil.disk_usage(folder).free

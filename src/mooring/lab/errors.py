@@ -24,16 +24,17 @@ class LabError(Exception):
 class PartError(LabError):
     """A part did not come up, or ended while it was needed."""
 
-    def __init__(self, part: str, why: str, *, log: Path, hint: str = "") -> None:
+    def __init__(self, part: str, why: str, *, log: Path, since: int = 0, hint: str = "") -> None:
         lab = log.parent.parent.name
         look = f"look at `mooring lab logs --name {lab} {part}`; " if log.exists() else ""
         super().__init__(f"{part}: {why}", hint=hint or f"{look}`mooring lab down --name {lab}` ends what was started")
         self.part = part
         self.log = log
+        self.since = since
 
     def log_tail(self) -> list[str]:
-        """The last lines that the part wrote, if it wrote any."""
-        return tail(self.log, TAIL_LINES)
+        """The last lines that the part wrote since it was started, if it wrote any."""
+        return tail(self.log, TAIL_LINES, since=self.since)
 
 
 class CommandError(LabError):
@@ -46,11 +47,11 @@ class CommandError(LabError):
         self.output = output
 
 
-def tail(log: Path, lines: int) -> list[str]:
-    """The last lines of a file; nothing if it is not there."""
+def tail(log: Path, lines: int, *, since: int = 0) -> list[str]:
+    """The last lines of a file, but none before byte `since`; nothing if it is not there."""
     if lines < 1 or not log.exists():
         return []
     with log.open("rb") as file:
         file.seek(0, 2)
-        file.seek(max(0, file.tell() - TAIL_BYTES))
+        file.seek(max(since, file.tell() - TAIL_BYTES))
         return file.read().decode(errors="replace").splitlines()[-lines:]

@@ -3,17 +3,17 @@
 import signal
 from pathlib import Path
 
-from mooring.lab import lifecycle, topology
+from mooring.lab import lifecycle, topology, waiting
 from mooring.lab.errors import LabError
 from mooring.lab.lab import Lab
 
 
 def signal_number(name: str) -> int:
-    """A signal by its name, with or without SIG."""
+    """A signal by its number or its name, with or without SIG."""
     word = name.upper().removeprefix("SIG")
     try:
-        return signal.Signals[f"SIG{word}"].value
-    except KeyError:
+        return signal.Signals(int(word)).value if word.isdecimal() else signal.Signals[f"SIG{word}"].value
+    except (KeyError, ValueError):
         known = ", ".join(each.name.removeprefix("SIG") for each in signal.Signals)
         raise LabError(f"there is no signal {name}", hint=f"there are: {known}") from None
 
@@ -22,6 +22,8 @@ def kill(lab: Lab, part: str, number: int) -> None:
     """Send a signal to a part's process. KILL goes to its children too: one that lives on would hide the fault."""
     shared = lifecycle.find(lab, part).shared
     lab.processes.signal(part, number, whole_group=number == signal.SIGKILL and not shared)
+    if number == signal.SIGKILL:  # whoever looks next should find it dead
+        waiting.until(lambda: not lab.processes.alive(part), seconds=10, what=f"{part} to end")
 
 
 def freeze(lab: Lab, part: str, number: int) -> None:

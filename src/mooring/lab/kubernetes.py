@@ -74,6 +74,8 @@ def start_etcd(lab: Lab) -> None:
         ],
         host="control",
     )
+    us: list[str | Path] = ["--cacert", lab.authority.certificate, "--cert", pair.certificate, "--key", pair.key]
+    lab.wait("etcd", lambda: lab.answers_in("control", f"{client}/health", *us), seconds=30, what="etcd to be healthy")
 
 
 def start_apiserver(lab: Lab) -> None:
@@ -154,17 +156,11 @@ def start_controller_manager(lab: Lab) -> None:
 
 def start_scheduler(lab: Lab) -> None:
     """The scheduler."""
-    kubeconfig = write_kubeconfig(lab, "scheduler.kubeconfig", "system:kube-scheduler")
-    lab.spawn(
-        "kube-scheduler",
-        [
-            lab.program("kube-scheduler"),
-            f"--kubeconfig={kubeconfig}",
-            "--leader-elect=false",
-            "--bind-address=127.0.0.1",
-        ],
-        host="control",
-    )
+    part, kubeconfig = "kube-scheduler", write_kubeconfig(lab, "scheduler.kubeconfig", "system:kube-scheduler")
+    options = [f"--kubeconfig={kubeconfig}", "--leader-elect=false", "--bind-address=127.0.0.1"]
+    lab.spawn(part, [lab.program(part), *options], host="control")
+    health = ("https://127.0.0.1:10259/healthz", "--insecure")  # it signs a certificate for itself
+    lab.wait(part, lambda: lab.answers_in("control", *health), seconds=30, what="the scheduler to be healthy")
 
 
 def make_accounts(lab: Lab) -> None:

@@ -8,7 +8,7 @@ import msgspec
 from mooring.lab import processes
 from mooring.lab.assets import golang, openvswitch, python
 from mooring.lab.cage import Cage
-from mooring.lab.errors import LabError
+from mooring.lab.errors import CommandError, LabError
 from mooring.lab.hosts import Hosts
 from mooring.lab.pki import Authority
 from mooring.lab.place import Place, place_of
@@ -64,6 +64,16 @@ class Lab:
     def wait(self, part: str, condition: Condition, *, seconds: float, what: str) -> None:
         """Wait until a part does what it is there for."""
         self.processes.wait(part, condition, seconds=seconds, what=what)
+
+    def answers_in(self, host: str, url: str, *options: str | Path) -> bool:
+        """Does a server answer well to somebody in its own host?"""
+        try:
+            self.hosts.run(
+                host, ["curl", "--silent", "--fail", "--max-time", "5", "--output", "/dev/null", *options, url]
+            )
+        except CommandError:
+            return False
+        return True
 
     def kubectl(self, *argv: str, stdin: str = "") -> str:
         """Run kubectl as cluster administrator."""

@@ -3,7 +3,7 @@
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -13,7 +13,7 @@ from mooring.lab.cage import Cage
 from mooring.lab.errors import LabError
 from mooring.lab.hosts import holder
 from mooring.lab.lab import Lab, open_lab
-from mooring.lab.parts import Part, select
+from mooring.lab.parts import Part, only, select
 from mooring.lab.place import LONGEST_ROOT, Place, place_of
 from mooring.lab.runner import Took, Watcher
 from mooring.lab.spec import MAX_SLOTS, Spec
@@ -21,7 +21,7 @@ from mooring.lab.spec import MAX_SLOTS, Spec
 
 def up(spec: Spec, watcher: Watcher) -> list[Took]:
     """Bring a lab up: what is there stays, what has died is started again, what is half-made is made anew."""
-    _refuse_nonsense(spec)
+    refuse_nonsense(spec)
     target = place_of(spec.name)
     with _alone(spec.name):
         if _stands(target, spec):
@@ -38,10 +38,19 @@ def up(spec: Spec, watcher: Watcher) -> list[Took]:
 
 def revive(lab: Lab, watcher: Watcher) -> list[Took]:
     """Start the parts again whose processes have died."""
-    dead = [part for part in wanted_parts(lab.spec) if part.process and not lab.processes.alive(part.name)]
-    for part in dead:  # children that outlived their parent
+    parts = wanted_parts(lab.spec)
+    dead = {part.name for part in parts if part.process and not lab.processes.alive(part.name)}
+    again = only(parts, dead)
+    for part in again:  # children that outlived their parent
         lab.processes.stop(part.name, shared=part.shared)
-    return _start(lab, dead, watcher)
+    return _start(lab, again, watcher)
+
+
+def lost_hosts(lab: Lab) -> list[str]:
+    """Hosts of a completed lab that have died, and their networks with them: such a lab can only be made anew."""
+    if not lab.place.ready.exists():
+        return []
+    return [host for host in lab.spec.hosts if not lab.processes.alive(holder(host))]
 
 
 def down(name: str) -> bool:
@@ -58,8 +67,9 @@ def restart(lab: Lab, name: str, watcher: Watcher) -> list[Took]:
             f"{name} holds the namespaces of a host",
             hint=f"`mooring lab reset --name {lab.spec.name}` makes the lab anew",
         )
-    lab.processes.stop(name, shared=part.shared)
-    return _start(lab, [part], watcher)
+    with _alone(lab.spec.name):
+        lab.processes.stop(name, shared=part.shared)
+        return _start(lab, [part], watcher)
 
 
 def find(lab: Lab, name: str) -> Part:
@@ -84,7 +94,11 @@ def names() -> list[str]:
 
 def _start(lab: Lab, parts: list[Part], watcher: Watcher) -> list[Took]:
     with lab.cage.inside():
-        return runner.run(parts, lab, watcher)
+        took = runner.run(parts, lab, watcher)
+    for part in parts:
+        if part.process and not lab.processes.alive(part.name):
+            raise lab.processes.error(part.name, "ended soon after it was started")
+    return took
 
 
 def _stands(target: Place, spec: Spec) -> bool:
@@ -92,8 +106,8 @@ def _stands(target: Place, spec: Spec) -> bool:
     if not (target.ready.exists() and target.spec.exists()):
         return False
     there = open_lab(spec.name)
-    if not all(there.processes.alive(holder(host)) for host in there.spec.hosts):
-        return False  # with a host its network has gone
+    if lost_hosts(there):
+        return False
     if msgspec.structs.replace(there.spec, slot=0) != msgspec.structs.replace(spec, slot=0):
         hint = f"`mooring lab down --name {spec.name}` first, or choose another --name"
         raise LabError(f"lab {spec.name} is up with other options", hint=hint)
@@ -112,7 +126,8 @@ def _remove(name: str) -> bool:
     return there
 
 
-def _refuse_nonsense(spec: Spec) -> None:
+def refuse_nonsense(spec: Spec) -> None:
+    """Say what of a wish cannot be granted, before anything is made."""
     if problems := list(spec.problems()):
         raise LabError("; ".join(problems))
     select(world.parts(spec), spec.without)
@@ -150,12 +165,26 @@ def _locked() -> AbstractContextManager[None]:
     return locking.held(place.STATE / "labs.lock")
 
 
+def busy(name: str) -> bool:
+    """Is a command starting parts of this lab right now?"""
+    try:
+        with locking.held(_lock_of(name), wait=False):
+            return False
+    except BlockingIOError:
+        return True
+
+
 @contextmanager
 def _alone(name: str) -> Iterator[None]:
-    """Only one command at a time brings a lab up."""
-    try:
-        with locking.held(place.STATE / "locks" / name, wait=False):
-            yield
-    except BlockingIOError:
-        hint = f"wait for it, or `mooring lab down --name {name}` ends it"
-        raise LabError(f"another command is bringing lab {name} up", hint=hint) from None
+    """Only one command at a time starts parts of a lab."""
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(locking.held(_lock_of(name), wait=False))
+        except BlockingIOError:
+            hint = f"wait for it, or `mooring lab down --name {name}` ends it"
+            raise LabError(f"another command is starting parts of lab {name}", hint=hint) from None
+        yield
+
+
+def _lock_of(name: str) -> Path:
+    return place.STATE / "locks" / name

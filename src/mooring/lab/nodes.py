@@ -116,7 +116,10 @@ def start_proxy(lab: Lab, *, node: str) -> None:
         ),
     }
     configuration = write("kubernetes/kube-proxy.yaml", lab.place.etc / f"kube-proxy-{node}.yaml", values)
-    lab.spawn(f"kube-proxy-{node}", [lab.program("kube-proxy"), f"--config={configuration}"], host=node)
+    part = f"kube-proxy-{node}"
+    lab.spawn(part, [lab.program("kube-proxy"), f"--config={configuration}"], host=node)
+    health = f"http://{spec.management(node)}:10256/healthz"
+    lab.wait(part, lambda: lab.answers_in(node, health), seconds=60, what=f"kube-proxy on {node} to be healthy")
 
 
 def plug_leg(lab: Lab, *, node: str) -> None:

@@ -1,7 +1,7 @@
 """The parts of a lab as data: what each needs, and which of them a lab consists of."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from mooring.lab.errors import LabError
@@ -75,3 +75,14 @@ def ordered(parts: Sequence[Part]) -> Iterator[Part]:
         for part in ready:
             yield left.pop(part.name)
             done.add(part.name)
+
+
+def only(parts: Sequence[Part], names: set[str]) -> list[Part]:
+    """Some of the parts, each needing those of the others that it needs by whatever way."""
+    reached: dict[str, set[str]] = {}
+    for part in ordered(parts):
+        direct = {*part.needs, *part.after}
+        reached[part.name] = direct.union(*(reached.get(need, set()) for need in direct))
+    return [
+        replace(part, needs=tuple(sorted(reached[part.name] & names)), after=()) for part in parts if part.name in names
+    ]

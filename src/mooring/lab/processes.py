@@ -32,6 +32,7 @@ class Record(msgspec.Struct, frozen=True):
     pid: int
     start_time: int
     argv: tuple[str, ...]
+    log_from: int = 0
 
 
 class Processes:
@@ -48,6 +49,7 @@ class Processes:
         words = tuple(str(word) for word in argv)
         group = self._cage.group(part) / "cgroup.procs"
         log = str(self._place.log_of(part))
+        log_from = self._place.log_of(part).stat().st_size if self._place.log_of(part).exists() else 0
         # not subprocess: that wants to see the end of what it started, and these live longer than we do
         pid = os.posix_spawn(
             "/bin/sh",
@@ -62,7 +64,8 @@ class Processes:
         )
         # an end that came before the shell stands in its group would miss it
         waiting.until(lambda: self._entered(part, pid), seconds=10, what=f"{part} to enter its group", interval=0.001)
-        record = Record(part=part, host=host, pid=pid, start_time=start_time(pid) or 0, argv=words)
+        began = start_time(pid) or 0
+        record = Record(part=part, host=host, pid=pid, start_time=began, argv=words, log_from=log_from)
         draft = self._record_file(part).with_suffix(".draft")
         draft.write_bytes(msgspec.json.encode(record))
         draft.rename(self._record_file(part))  # whoever reads it meanwhile finds a whole one
@@ -86,7 +89,7 @@ class Processes:
         """The pid of a part's living process."""
         record = self.record(part)
         if record is None or not self.alive(part):
-            raise PartError(part, "is not running", log=self._place.log_of(part))
+            raise self.error(part, "is not running")
         return record.pid
 
     def wait(self, part: str, condition: waiting.Condition, *, seconds: float, what: str) -> None:
@@ -94,7 +97,7 @@ class Processes:
 
         def done() -> bool:
             if not self.alive(part):
-                raise PartError(part, "ended while it was starting", log=self._place.log_of(part))
+                raise self.error(part, "ended while it was starting")
             return condition()
 
         try:
@@ -102,7 +105,13 @@ class Processes:
         except PartError:
             raise
         except LabError as error:
-            raise PartError(part, error.what, log=self._place.log_of(part)) from error
+            raise self.error(part, error.what) from error
+
+    def error(self, part: str, why: str, *, hint: str = "") -> PartError:
+        """What to raise about a part: it carries what the part wrote since it was last started."""
+        record = self.record(part)
+        since = record.log_from if record else 0
+        return PartError(part, why, log=self._place.log_of(part), since=since, hint=hint)
 
     def signal(self, part: str, number: int, *, whole_group: bool = False) -> None:
         """Send a signal to a part's process, or to it and all that it started."""

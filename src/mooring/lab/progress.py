@@ -50,7 +50,7 @@ class PlainProgress:
         self._say(f"{part} FAILED")
 
     def _say(self, what: str) -> None:
-        print(f"{time.monotonic() - self._begin:6.1f} s  {self._done:2}/{self._total}  {what}", flush=True)  # noqa: T201
+        print(f"{time.monotonic() - self._begin:6.1f} s  {self._done:2}/{self._total}  {what}", flush=True)  # noqa: T201 - its only purpose
 
 
 class LiveProgress(PlainProgress):

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from mooring.lab import lifecycle, processes
 from mooring.lab.cage import Cage
+from mooring.lab.hosts import holder
 from mooring.lab.lab import Lab
 from mooring.lab.place import place_of
 
@@ -36,6 +37,7 @@ class LabSeen(msgspec.Struct, frozen=True):
     parts: list[PartSeen]
     cut: list[str]
     memory: int
+    busy: bool = False
 
     @property
     def whole(self) -> bool:
@@ -48,7 +50,14 @@ def observe(lab: Lab) -> LabSeen:
     parts = [_part(lab, part.name, part.group) for part in lifecycle.wanted_parts(lab.spec) if part.process]
     cut = [marker.stem.replace("+", " ") for marker in sorted(lab.place.run.glob("*.cut"))]
     whole = sum(processes.memory(pid) for pid in lab.cage.pids())
-    return LabSeen(name=lab.spec.name, ready=lab.place.ready.exists(), parts=parts, cut=cut, memory=whole)
+    return LabSeen(
+        name=lab.spec.name,
+        ready=lab.place.ready.exists(),
+        parts=parts,
+        cut=cut,
+        memory=whole,
+        busy=lifecycle.busy(lab.spec.name),
+    )
 
 
 def table(seen: LabSeen) -> Group:
@@ -62,15 +71,24 @@ def table(seen: LabSeen) -> Group:
         view.add_row(part.part, part.host, state, str(part.pid or "-"), _mebibytes(part.memory), _age(part.seconds))
     running = sum(part.state == "running" for part in seen.parts)
     lines = [f"\n{running} of {len(seen.parts)} processes run; the lab takes {_mebibytes(seen.memory)}."]
-    if seen.cut:
-        lines.append(f"Pulled cables: {', '.join(seen.cut)} (`mooring lab heal --name {seen.name}`)")
-    if not seen.ready:
-        lines.append(f"It was never completed: `mooring lab up --name {seen.name}` makes it anew.")
-    elif any(part.state in ("dead", "not started") for part in seen.parts):
-        lines.append(f"`mooring lab up --name {seen.name}` starts again what has died.")
+    return Group(view, Text("\n".join([*lines, *advice(seen)])))
+
+
+def advice(seen: LabSeen) -> list[str]:
+    """What to do about what is not as it should be; nothing when all is well."""
+    name = f"--name {seen.name}"
+    told = [f"Pulled cables: {', '.join(seen.cut)} (`mooring lab heal {name}`)"] if seen.cut else []
+    dead = [part.part for part in seen.parts if part.state in ("dead", "not started")]
+    if seen.busy:
+        told.append("A command is starting parts of it right now.")
+    elif not seen.ready:
+        told.append(f"It was never completed: `mooring lab up {name}` makes it anew.")
+    elif any(part.startswith(holder("")) for part in dead):
+        told.append(f"A host has died: `mooring lab up {name}` makes the lab anew, and what is in it is lost.")
+    elif dead:
+        told.append(f"`mooring lab up {name}` starts again what has died.")
     paused = [part.part for part in seen.parts if part.state == "paused"]
-    lines += [f"`mooring lab resume --name {seen.name} {part}` lets it go on." for part in paused]
-    return Group(view, Text("\n".join(lines)))
+    return told + [f"`mooring lab resume {name} {part}` lets it go on." for part in paused]
 
 
 def line(name: str) -> str:

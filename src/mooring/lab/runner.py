@@ -91,5 +91,5 @@ def _explained(part: str, error: BaseException, lab: Lab) -> LabError:
     if isinstance(error, PartError):
         return error
     if isinstance(error, LabError):
-        return PartError(part, error.what, log=lab.place.log_of(part), hint=error.hint)
-    return PartError(part, f"{type(error).__name__}: {error}", log=lab.place.log_of(part))
+        return lab.processes.error(part, error.what, hint=error.hint)
+    return lab.processes.error(part, f"{type(error).__name__}: {error}")

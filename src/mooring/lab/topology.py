@@ -144,7 +144,15 @@ def _allow(network: Any, group: Any, **rule: str) -> None:  # noqa: ANN401 - ope
     )
 
 
-def _port(network: Any, net: Any, group: Any, *, name: str, chassis: str, project: str) -> Any:  # noqa: ANN401, PLR0913
+def _port(  # noqa: PLR0913 - one for each of its properties
+    network: Any,  # noqa: ANN401 - openstacksdk has no types
+    net: Any,  # noqa: ANN401 - the same
+    group: Any,  # noqa: ANN401 - the same
+    *,
+    name: str,
+    chassis: str,
+    project: str,
+) -> Any:  # noqa: ANN401 - the same
     return network.create_port(
         network_id=net.id,
         project_id=project,
@@ -155,7 +163,7 @@ def _port(network: Any, net: Any, group: Any, *, name: str, chassis: str, projec
     )
 
 
-def _described(port: Any, networks: Mapping[str, Any], subnets: Mapping[str, Any]) -> NeutronPort:  # noqa: ANN401
+def _described(port: Any, networks: Mapping[str, Any], subnets: Mapping[str, Any]) -> NeutronPort:  # noqa: ANN401 - as above
     fixed = sorted(
         ((each["ip_address"], subnets[each["subnet_id"]]) for each in port.fixed_ips),
         key=lambda pair: pair[1].ip_version,

@@ -37,7 +37,7 @@ def main() -> None:
     connections = [connect(address, port) for _ in range(count)]
     print(sum(works(each, b"hello\n") for each in connections), flush=True)  # noqa: T201 - this is how it answers
     for number, _ in enumerate(sys.stdin):
-        print(sum(works(each, b"still %d\n" % number) for each in connections), flush=True)  # noqa: T201
+        print(sum(works(each, b"still %d\n" % number) for each in connections), flush=True)  # noqa: T201 - as above
 
 
 main()

@@ -45,12 +45,15 @@ def missing() -> list[str]:
 def install() -> None:
     """Install what is missing; the daemons that come with it are not started."""
     with store.locked("debian"):
+        if _POLICY.exists() and _POLICY.read_text() == _NO_DAEMONS:  # left there by one that was killed
+            _POLICY.unlink()
         names = missing()
         if not names:
             return
         apt = ["apt-get", "-q", "-y", "-o", "DPkg::Lock::Timeout=300"]
         processes.run([*apt, "update"], env=_NO_QUESTIONS)
-        ours = not _POLICY.exists() or _POLICY.read_text() == _NO_DAEMONS  # left there by one that was killed
+        processes.run(["dpkg", "--configure", "-a"], env=_NO_QUESTIONS)  # what was interrupted before
+        ours = not _POLICY.exists()
         if ours:
             _POLICY.write_text(_NO_DAEMONS)
             _POLICY.chmod(0o755)
