@@ -178,7 +178,10 @@ def exec(name: str, host: str, command: tuple[str, ...]) -> None:  # noqa: A001 
     """Run a command in a host: client, control, x1, n1, gw1, ..., wire."""
     there = open_lab(name)
     faults.known_host(there, host)
-    words = [*there.hosts.enter(host), *command]
+    program = command[1:] if command[0] == "--" else command
+    if not program:
+        raise click.UsageError("Missing argument 'COMMAND...'.")
+    words = [*there.hosts.enter(host), *program]
     environment = processes.environment(report.environment(there) | report.environment_in(there, host))
     there.cage.enter("exec")  # what is left running in a host ends with the lab
     os.execvpe(words[0], words, environment)  # noqa: S606 - no shell is wanted

@@ -18,6 +18,7 @@ from mooring.lab.cage import Cage
 from mooring.lab.errors import CommandError, LabError, PartError
 from mooring.lab.place import Place
 
+_EXITING = 0x4  # the kernel's flag of a process on its way out
 NOT_FOUND = 127  # what a shell answers when there is no such program
 
 # The shell puts itself into the control group and then becomes the program: one pid from beginning to end.
@@ -143,14 +144,26 @@ class Processes:
 
 
 def start_time(pid: int) -> int | None:
-    """When a process began, in clock ticks since boot; None when there is no such process, or only its zombie."""
+    """When a process began, in clock ticks since boot; None when there is none, or one that is as good as ended."""
     fields = _stat(pid)
-    return None if not fields or fields[0] in "ZX" else int(fields[19])
+    if not fields or fields[0] in "ZX" or int(fields[6]) & _EXITING or _is_doomed(pid):
+        return None
+    return int(fields[19])
 
 
 def is_stopped(pid: int) -> bool:
     """Was the process stopped by a signal?"""
     return _stat(pid)[:1] == ["T"]
+
+
+def _is_doomed(pid: int) -> bool:
+    """Was it sent a KILL that it has not felt yet?"""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    pending = [int(line.split()[1], 16) for line in lines if line.startswith(("SigPnd:", "ShdPnd:"))]
+    return any(each & 1 << (signal.SIGKILL - 1) for each in pending)
 
 
 def _stat(pid: int) -> list[str]:
