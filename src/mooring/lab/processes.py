@@ -132,8 +132,9 @@ class Processes:
         if not shared:
             self._cage.kill(part)
         elif self.alive(part):
+            main = self.pid(part)
             self.signal(part, signal.SIGKILL)
-            waiting.until(lambda: not self.alive(part), seconds=10, what=f"{part} to end")
+            waiting.until(lambda: main not in self._cage.pids(part), seconds=10, what=f"{part} to end")
         self._record_file(part).unlink(missing_ok=True)
 
     def _entered(self, part: str, pid: int) -> bool:
