@@ -45,7 +45,7 @@ def test_plain_lines_tell_of_every_part(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_live_lines_tell_what_took_noticeable_time() -> None:
     out = io.StringIO()
-    tell(LiveProgress(Console(file=out, force_terminal=True, width=80, color_system=None)))
+    tell(LiveProgress(Console(file=out, force_terminal=True, width=80, color_system=None, _environ={"TERM": "xterm"})))
     text = out.getvalue()
     assert re.search(r"✔ etcd +1\.2 s", text)
     assert "✘ neutron" in text

@@ -148,7 +148,11 @@ def _packages() -> Iterator[Finding]:
 
 def _go() -> Iterator[Finding]:
     found = golang.go()
-    built = golang.folder_of("kubectl").exists() and golang.folder_of("coredns").exists()
+    try:
+        built = golang.folder_of("kubectl").exists() and golang.folder_of("coredns").exists()
+    except OSError as error:
+        yield Finding("our own files", ok=False, seen=str(error), remedy="run as root, or as a user who may read them")
+        return
     seen = "built already" if built else str(found) if found else "none that is new enough"
     yield Finding(
         "Kubernetes, or Go to build it",
