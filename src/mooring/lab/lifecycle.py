@@ -116,7 +116,7 @@ def _stands(target: Place, spec: Spec) -> bool:
 
 def _remove(name: str) -> bool:
     target, group = place_of(name), Cage(name)
-    there = target.root.exists() or group.folder.exists()
+    there = target.root.exists() or name in cage.names()
     interface = Path(f"/sys/class/net/{Spec(name=name).machine_interface}")
     group.kill()
     group.sweep()
