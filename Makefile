@@ -41,11 +41,12 @@ check: setup ## format, lint, types, layers and the fast tests: seconds
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest --quiet --ignore=tests/lab
+	$(BIN)/pytest --quiet --ignore=tests/lab -m 'not long'
 
 test: setup ## everything: check, docs, then the tests in the lab
 	$(MAKE) check
 	$(MAKE) docs
+	$(BIN)/pytest --ignore=tests/lab -m long
 	$(BIN)/pytest tests/lab
 
 soak: setup ## everything that is long, whole: every kill point of the lab

@@ -22,12 +22,14 @@ BREAKS = [
     (DOWN, {"lab/x.py": "import mooring.cli"}),
     (DOWN, {"lab/x.py": "import mooring.manifests.x", "manifests/x.py": ""}),
     (DOWN, {"drawer/x.py": ""}),
+    (DOWN, {"wire/x.py": "import mooring.cloud"}),
     (PROCESSES, {"controller/x.py": "import mooring.agent.x", "agent/x.py": ""}),
     (APART, {"kube/x.py": "import mooring.cloud.x", "cloud/x.py": ""}),
     (APART, {"core/x.py": "import mooring.host.x", "host/x.py": ""}),
     (APART, {"ovsdb/x.py": "import mooring.core"}),
     (PURE, {"core/x.py": "import time"}),
     (PURE, {"core/x.py": "from os import path"}),
+    (PURE, {"core/x.py": "import mooring.wire.patient"}),
     (PURE, {"model/x.py": "def now():\n    import openstack"}),
 ]
 

@@ -1,0 +1,1 @@
+"""The OpenStack cloud below the cluster: Neutron, typed, and its twin in memory."""

@@ -1,0 +1,166 @@
+"""The way to the real Neutron: openstacksdk reads clouds.yaml and finds it, keystoneauth signs in, requests sends.
+
+All of that blocks, so it runs in threads of its own. Every library here would gladly repeat, follow and wait by itself;
+all of it is switched off: one request here is one request there, save for a token that ran out, which is renewed once.
+"""
+
+import asyncio
+import concurrent.futures
+import contextlib
+import ssl
+import threading
+import urllib.parse
+from collections.abc import Iterator
+from http import HTTPStatus
+from typing import Any
+
+import openstack
+import openstack.exceptions
+import requests
+import urllib3.exceptions
+from keystoneauth1 import exceptions as keystone
+from keystoneauth1.session import Session
+
+from mooring.wire.http import NoAnswer, NotSent, Request, Response
+
+THREADS = 10  # as many connections as requests keeps to one server
+SIGN_IN_SECONDS = 30.0
+HIDDEN = "[hidden]"
+SECRETS = frozenset({"password", "token", "passcode", "application_credential_secret", "client_secret", "access_token"})
+NEVER_LEFT = (
+    urllib3.exceptions.NewConnectionError,
+    urllib3.exceptions.ConnectTimeoutError,
+    urllib3.exceptions.NameResolutionError,
+    urllib3.exceptions.ProxyError,
+    ssl.SSLCertVerificationError,
+    requests.exceptions.ConnectTimeout,
+    requests.exceptions.InvalidURL,
+)
+
+
+class NeutronTransport:
+    """A transport to the Neutron of one entry in a clouds.yaml. It signs in with the first request."""
+
+    def __init__(
+        self,
+        cloud: str | None,
+        clouds_file: str | None,
+        *,
+        threads: int = THREADS,
+        sign_in_seconds: float = SIGN_IN_SECONDS,
+    ) -> None:
+        self._cloud = cloud
+        self._clouds_file = clouds_file
+        self._threads = concurrent.futures.ThreadPoolExecutor(threads, thread_name_prefix="neutron")
+        self._sign_in_seconds = sign_in_seconds
+        self._lock = threading.Lock()
+        self._session: Session | None = None
+        self._root = ""
+        self._secrets: tuple[str, ...] = ()
+
+    async def send(self, request: Request) -> Response:
+        """Exchange a request for its answer. Giving up waiting does not stop a request that is on its way."""
+        call = self._threads.submit(self._exchange, request)
+        try:
+            return await asyncio.wait_for(asyncio.wrap_future(call), self._sign_in_seconds + request.seconds)
+        except TimeoutError:
+            if call.cancelled():
+                raise NotSent("no thread was free in time") from None
+            raise NoAnswer(f"no answer within {request.seconds:g} s") from None
+
+    async def close(self) -> None:
+        """Forget what has not begun, and wait for what has."""
+        await asyncio.to_thread(self._threads.shutdown, wait=True, cancel_futures=True)
+        if self._session is not None:
+            self._session.session.close()
+
+    def _exchange(self, request: Request) -> Response:
+        response = self._attempt(request)
+        if response.status == HTTPStatus.UNAUTHORIZED and self._session is not None:
+            self._session.invalidate()
+            response = self._attempt(request)
+        return response
+
+    def _attempt(self, request: Request) -> Response:
+        with self._signing_in():
+            session = self._opened()
+            token = session.get_auth_headers() or {}
+        url = f"{self._root}{request.path}"
+        if request.query:
+            url += f"?{urllib.parse.urlencode(request.query)}"
+        try:
+            answer = session.request(
+                url,
+                request.method,
+                headers={**request.headers, **token},
+                data=request.body or None,
+                timeout=request.seconds,
+                authenticated=False,
+                raise_exc=False,
+                redirect=False,
+                connect_retries=0,
+                status_code_retries=0,
+                log=False,
+            )
+        except (keystone.ClientException, requests.exceptions.RequestException) as error:
+            raise self._failure(error, request) from None
+        headers = {name.lower(): value for name, value in answer.headers.items()}
+        return Response(answer.status_code, headers, answer.content)
+
+    @contextlib.contextmanager
+    def _signing_in(self) -> Iterator[None]:
+        try:
+            yield
+        except (
+            keystone.ClientException,
+            openstack.exceptions.SDKException,
+            requests.exceptions.RequestException,
+            OSError,
+        ) as error:
+            text = f"cannot sign in to the cloud {self._cloud or ''}: {type(error).__name__}: {error}"
+            raise NotSent(self._clean(text)) from None
+
+    def _opened(self) -> Session:
+        """The session, made by whoever comes first."""
+        with self._lock:
+            if self._session is None:
+                self._session, self._root = self._open()
+            return self._session
+
+    def _open(self) -> tuple[Session, str]:
+        files = [self._clouds_file] if self._clouds_file else None
+        region: Any = openstack.config.OpenStackConfig(config_files=files).get_one(cloud=self._cloud)
+        self._secrets = tuple(str(value) for key, value in region.config["auth"].items() if key in SECRETS and value)
+        session: Session = region.get_session()
+        session.timeout = self._sign_in_seconds
+        endpoint: str | None = region.get_session_endpoint("network")
+        if endpoint is None:
+            raise keystone.EndpointNotFound("its catalog has no network endpoint")
+        return session, endpoint.rstrip("/").removesuffix("/v2.0")
+
+    def _failure(self, error: Exception, request: Request) -> NotSent | NoAnswer:
+        """Was the request certainly not received? keystoneauth's own classes do not tell: the first cause does."""
+        causes = list(_chain(error))
+        if any(isinstance(cause, NEVER_LEFT) for cause in causes):
+            return NotSent(self._clean(f"{type(causes[-1]).__name__}: {causes[-1]}"))
+        if any(isinstance(cause, requests.exceptions.Timeout) for cause in causes):
+            return NoAnswer(f"no answer within {request.seconds:g} s")
+        return NoAnswer(self._clean(f"{type(causes[-1]).__name__}: {causes[-1]}"))
+
+    def _clean(self, text: str) -> str:
+        for secret in self._secrets:
+            text = text.replace(secret, HIDDEN)
+        return text
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """An error and everything that it comes from; libraries keep their causes in three different places."""
+    seen: list[BaseException] = []
+    waiting: list[object] = [error]
+    while waiting:
+        each = waiting.pop(0)
+        if not isinstance(each, BaseException) or each in seen:
+            continue
+        seen.append(each)
+        yield each
+        waiting += [each.__cause__, each.__context__, getattr(each, "reason", None), *each.args]

@@ -1,0 +1,1 @@
+"""The Kubernetes API: reading it, following it, writing to it. Decides nothing."""

@@ -1,0 +1,232 @@
+"""One leader among several processes, by a Lease, and an epoch that tells each leader from all before it.
+
+A lease keeps others from acting; it cannot keep a process from acting that slept through its end. Therefore every term
+has an epoch, larger than that of every term before, stored in the Lease by the very write that takes it: what a leader
+sends carries its epoch, and who receives it refuses an older one.
+
+No clock is compared with another: a candidate counts from the moment at which it saw the Lease change, a leader from
+the moment before it asked for the renewal, so the leader always gives up first.
+
+lease                         candidate does
+----------------------------  -----------------------------------------
+absent                        create it
+no holder, or the holder is   take it, at the version that was seen
+  this very process
+unchanged for its duration    take it, at the version that was seen
+otherwise                     wait for a change, or for that time
+"""
+
+import asyncio
+import contextlib
+import random
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+
+from mooring.kube import errors
+from mooring.kube.api import Api
+from mooring.kube.kinds import LEASES
+from mooring.kube.reflector import Reflector
+from mooring.kube.store import Store
+from mooring.model.kubernetes import Lease, LeaseSpec, Meta, Name
+
+EPOCH = "openstack.org/mooring-epoch"
+
+
+class Term:
+    """The time for which this process leads. `held` is the question before every write."""
+
+    def __init__(self, epoch: int, version: str, ends: float) -> None:
+        self.epoch = epoch
+        self.version = version
+        self.ends = ends
+
+    def held(self) -> bool:
+        return asyncio.get_running_loop().time() < self.ends
+
+
+class Election:
+    """Takes part in the election for one Lease under a name that no other process has."""
+
+    def __init__(  # noqa: PLR0913 - the parts of an election, and its times
+        self,
+        api: Api,
+        lease: Name,
+        identity: str,
+        clock: Callable[[], datetime],
+        chance: random.Random,
+        *,
+        duration: float = 5.0,
+        renewal: float = 1.0,
+        trouble: Callable[[errors.KubeError], None] = lambda _: None,
+    ) -> None:
+        self._api = api
+        self._lease = lease
+        self._identity = identity
+        self._clock = clock
+        self._duration = duration
+        self._renewal = renewal
+        self._trouble = trouble
+        self._store: Store[Lease] = Store()
+        self._store.listen(self._seen)
+        self._reflector = Reflector(
+            api, LEASES, self._store, chance, namespace=lease.namespace, fields=f"metadata.name={lease.name}"
+        )
+        self._changed = asyncio.Event()
+        self._seen_at = 0.0
+        self._highest = 0
+
+    async def run(self, lead: Callable[[Term], Awaitable[None]]) -> None:
+        """Lead whenever it is our turn. `lead` is cancelled when the term ends; when it returns, the Lease is free."""
+        follower = asyncio.create_task(self._reflector.run())
+        try:
+            while True:
+                term = await self._acquire()
+                try:
+                    await self._lead(term, lead)
+                finally:
+                    await self._release(term)
+        finally:
+            follower.cancel()
+
+    async def raise_epoch(self, term: Term, above: int) -> None:
+        """Make the term's epoch larger than one that somebody has seen, as after the Lease was lost."""
+        if term.epoch <= above:
+            await self._write(term, above + 1)
+
+    async def _acquire(self) -> Term:
+        await self._store.filled()
+        while True:
+            self._changed.clear()
+            try:
+                term = await self._try(self._store.get(self._lease))
+            except (errors.Conflict, errors.AlreadyExists):
+                await self._look()  # somebody was faster
+            except errors.KubeError as error:
+                self._trouble(error)
+            else:
+                if term is not None:
+                    return term
+            await self._change_or(self._wait_seconds())
+
+    async def _look(self) -> None:
+        """What the Lease is now, in case that the watch does not tell."""
+        try:
+            self._store.put(await self._api.get(LEASES, self._lease))
+        except errors.KubeError as error:
+            self._trouble(error)
+
+    async def _try(self, lease: Lease | None) -> Term | None:
+        begin = asyncio.get_running_loop().time()
+        epoch = max(self._highest, _epoch(lease)) + 1
+        if lease is None:
+            meta = Meta(name=self._lease.name, namespace=self._lease.namespace, annotations={EPOCH: str(epoch)})
+            taken = await self._api.create(LEASES, Lease(metadata=meta, spec=self._spec(acquired=True)))
+        elif lease.spec.holder_identity in {None, "", self._identity} or begin >= self._free_at(lease):
+            transitions = (lease.spec.lease_transitions or 0) + 1
+            taken = await self._patch(lease.metadata.resource_version, epoch, transitions=transitions)
+        else:
+            return None
+        self._highest = epoch
+        return Term(epoch, taken.metadata.resource_version, begin + self._duration)
+
+    async def _lead(self, term: Term, lead: Callable[[Term], Awaitable[None]]) -> None:
+        """Until the term is lost or the work is done, whichever comes first."""
+        work = asyncio.ensure_future(lead(term))
+        renewing = asyncio.create_task(self._renew(term))
+        try:
+            await asyncio.wait((work, renewing), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            renewing.cancel()
+            work.cancel()
+            await asyncio.wait((work, renewing))
+        if not work.cancelled():
+            work.result()  # its failure is the caller's
+
+    async def _renew(self, term: Term) -> None:
+        """Returns when the term is over: somebody else wrote the Lease, or time is up without an answer."""
+        wait = self._renewal
+        while term.held():
+            await asyncio.sleep(min(wait, max(term.ends - asyncio.get_running_loop().time(), 0)))
+            wait = self._renewal
+            try:
+                async with asyncio.timeout_at(term.ends):
+                    await self._write(term, term.epoch)
+            except errors.Conflict:
+                if not await self._still_ours(term):
+                    return
+                wait = 0.0
+            except errors.NotFound:
+                return
+            except errors.KubeError as error:
+                self._trouble(error)
+                wait = self._renewal / 5
+            except TimeoutError:
+                return
+
+    async def _still_ours(self, term: Term) -> bool:
+        """After a conflict: a renewal of ours whose answer was lost has changed the version, or another one leads."""
+        try:
+            async with asyncio.timeout_at(term.ends):
+                lease = await self._api.get(LEASES, self._lease)
+        except (errors.KubeError, TimeoutError):
+            return term.held()
+        ours = lease.spec.holder_identity == self._identity
+        if ours:
+            term.version = lease.metadata.resource_version
+        return ours
+
+    async def _write(self, term: Term, epoch: int) -> None:
+        begin = asyncio.get_running_loop().time()
+        lease = await self._patch(term.version, epoch)
+        term.version, term.epoch, term.ends = lease.metadata.resource_version, epoch, begin + self._duration
+        self._highest = max(self._highest, epoch)
+
+    async def _release(self, term: Term) -> None:
+        """Let the next one lead at once. When it does not work, the Lease runs out."""
+        if not term.held():
+            return
+        with contextlib.suppress(errors.KubeError, TimeoutError):
+            async with asyncio.timeout(self._renewal):
+                change = {"spec": {"holderIdentity": ""}}
+                await self._api.patch(LEASES, self._lease, change, version=term.version)
+
+    async def _patch(self, version: str, epoch: int, *, transitions: int | None = None) -> Lease:
+        spec = self._spec(acquired=transitions is not None)
+        change = {
+            "metadata": {"annotations": {EPOCH: str(epoch)}},
+            "spec": {
+                "holderIdentity": spec.holder_identity,
+                "leaseDurationSeconds": spec.lease_duration_seconds,
+                "renewTime": spec.renew_time,
+                **({} if transitions is None else {"leaseTransitions": transitions, "acquireTime": spec.acquire_time}),
+            },
+        }
+        return await self._api.patch(LEASES, self._lease, change, version=version)
+
+    def _spec(self, *, acquired: bool) -> LeaseSpec:
+        now = self._clock().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        return LeaseSpec(self._identity, max(round(self._duration), 1), now if acquired else None, now)
+
+    def _seen(self, _before: Lease | None, _after: Lease | None) -> None:
+        self._seen_at = asyncio.get_running_loop().time()
+        self._changed.set()
+
+    def _free_at(self, lease: Lease) -> float:
+        return self._seen_at + max(self._duration, lease.spec.lease_duration_seconds or 0)
+
+    def _wait_seconds(self) -> float:
+        lease = self._store.get(self._lease)
+        if lease is None or not lease.spec.holder_identity:
+            return self._renewal
+        return max(self._free_at(lease) - asyncio.get_running_loop().time(), self._renewal)
+
+    async def _change_or(self, seconds: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._changed.wait()
+
+
+def _epoch(lease: Lease | None) -> int:
+    """The epoch of a Lease's last term. Text of others in our annotation counts as none."""
+    text = lease.metadata.annotations.get(EPOCH, "") if lease else ""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else 0  # noqa: PLR2004 - an honest number

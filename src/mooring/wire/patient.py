@@ -1,0 +1,91 @@
+"""The limits that a server sets, kept: at most so many calls in flight, and a pause when it asks for one.
+
+A 429 is the server's word that it did nothing, so the request may be repeated whatever it is. A 503 with Retry-After
+promises less: only reads are repeated then.
+"""
+
+import asyncio
+from collections.abc import Awaitable
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from typing import TypeVar
+
+from mooring.wire.calls import Calls
+from mooring.wire.http import NoAnswer, NotSent, Request, Response, Stream, Transport
+
+FIRST_PAUSE = 1.0
+LONGEST_PAUSE = 30.0
+
+Answered = TypeVar("Answered", Response, Stream)
+
+
+class Patient:
+    """A transport that counts and times each call, holds back what exceeds `in_flight`, and waits when told to.
+
+    It gives up waiting after `patience` seconds and hands on the server's refusal. A stream keeps no place in the
+    limit: it would never give it back.
+    """
+
+    def __init__(self, transport: Transport, calls: Calls, *, in_flight: int = 16, patience: float = 60.0) -> None:
+        self._transport = transport
+        self._calls = calls
+        self._places = asyncio.Semaphore(in_flight)
+        self._patience = patience
+
+    async def send(self, request: Request) -> Response:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._patience
+        pause = FIRST_PAUSE
+        while True:
+            async with self._places:
+                response = await self._counted(request.what, self._transport.send(request))
+            if not _repeatable(request, response):
+                return response
+            wait = min(retry_after(response) or pause, LONGEST_PAUSE)
+            if loop.time() + wait > deadline:
+                return response
+            await asyncio.sleep(wait)
+            pause = min(pause * 2, LONGEST_PAUSE)
+
+    async def open(self, request: Request) -> Stream:
+        return await self._counted(request.what, self._transport.open(request))
+
+    async def _counted(self, what: str, call: Awaitable[Answered]) -> Answered:
+        loop = asyncio.get_running_loop()
+        begin = loop.time()
+        outcome = "cancelled"
+        try:
+            answer = await call
+            outcome = str(answer.status)
+        except NotSent:
+            outcome = "not sent"
+            raise
+        except NoAnswer:
+            outcome = "no answer"
+            raise
+        finally:
+            self._calls.ended(what, outcome, loop.time() - begin)
+        return answer
+
+
+def _repeatable(request: Request, response: Response) -> bool:
+    if response.status == HTTPStatus.TOO_MANY_REQUESTS:
+        return True
+    asked = response.status == HTTPStatus.SERVICE_UNAVAILABLE and "retry-after" in response.headers
+    return asked and not request.writes
+
+
+def retry_after(response: Response) -> float | None:
+    """The pause that the server asks for, in seconds; both forms of the header are read."""
+    text = response.headers.get("retry-after", "")
+    if not text:
+        return None
+    try:
+        return max(float(text), 0.0)
+    except ValueError:
+        pass
+    try:
+        return max((parsedate_to_datetime(text) - datetime.now(UTC)).total_seconds(), 0.0)
+    except (ValueError, TypeError):
+        return None

@@ -1,0 +1,183 @@
+"""The transport to the real Neutron, against a small real server that misbehaves on demand."""
+
+import asyncio
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mooring.cloud.wire import NeutronTransport
+from mooring.wire.http import NoAnswer, NotSent, Request, Response
+from tests.cloud.openstack_server import PASSWORD, OpenStackServer
+
+
+@pytest.fixture
+def server() -> Iterator[OpenStackServer]:
+    with OpenStackServer() as server:
+        yield server
+
+
+def sent(server: OpenStackServer, folder: Path, *requests: Request, password: str = PASSWORD) -> list[Response]:
+    """The answers to requests that are sent one after the other."""
+    clouds = folder / "clouds.yaml"
+    clouds.write_text(server.clouds(password))
+
+    async def send() -> list[Response]:
+        transport = NeutronTransport("tiny", str(clouds))
+        try:
+            return [await transport.send(request) for request in requests]
+        finally:
+            server.release.set()
+            await transport.close()
+
+    return asyncio.run(send())
+
+
+def get(path: str, seconds: float = 5.0) -> Request:
+    return Request("get", "GET", f"/v2.0/{path}", seconds=seconds)
+
+
+def closed_port() -> int:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])
+
+
+def test_a_request_arrives_as_it_was_made(server: OpenStackServer, tmp_path: Path) -> None:
+    query = (("name", "a b"), ("name", "c&d"), ("fixed_ips", "ip_address=::1"))
+    headers = {"if-match": "revision_number=7", "content-type": "application/json"}
+    request = Request("update", "PUT", "/v2.0/ports/x", query, headers, b'{"port":{}}')
+    [response] = sent(server, tmp_path, request)
+    assert (response.status, response.headers["content-type"]) == (200, "application/json")
+    assert json.loads(response.body) == {"echo": '{"port":{}}', "if-match": "revision_number=7"}
+    path = "/v2.0/ports/x?name=a+b&name=c%26d&fixed_ips=ip_address%3D%3A%3A1"
+    assert server.asked == [("PUT", path, "secret-token-0")]
+
+
+def test_one_sign_in_is_enough(server: OpenStackServer, tmp_path: Path) -> None:
+    sent(server, tmp_path, *[get("ports")] * 3)
+    assert len(server.tokens) == 1
+
+
+def test_an_endpoint_may_name_its_version(server: OpenStackServer, tmp_path: Path) -> None:
+    server.neutron = f"{server.url}/networking/v2.0/"
+    sent(server, tmp_path, get("ports"))
+    assert [path for _, path, _ in server.asked] == ["/networking/v2.0/ports"]
+
+
+def test_a_token_that_ran_out_is_renewed_once(server: OpenStackServer, tmp_path: Path) -> None:
+    server.refused = {"secret-token-0"}
+    [response] = sent(server, tmp_path, get("ports"))
+    assert response.status == 200
+    assert [token for _, _, token in server.asked] == ["secret-token-0", "secret-token-1"]
+
+
+def test_a_token_that_is_never_accepted_is_an_answer(server: OpenStackServer, tmp_path: Path) -> None:
+    server.refused = {f"secret-token-{i}" for i in range(9)}
+    [response] = sent(server, tmp_path, get("ports"))
+    assert response.status == 401
+    assert len(server.asked) == 2
+
+
+@pytest.mark.parametrize(("path", "status"), [("busy", 503), ("elsewhere", 302)])
+def test_nothing_is_repeated_or_followed(server: OpenStackServer, tmp_path: Path, path: str, status: int) -> None:
+    [response] = sent(server, tmp_path, get(path))
+    assert response.status == status
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("path", ["hang", "hang-up", "cut"])
+def test_what_was_sent_and_not_answered_may_have_happened(server: OpenStackServer, tmp_path: Path, path: str) -> None:
+    with pytest.raises(NoAnswer) as error:
+        sent(server, tmp_path, get(path, seconds=0.3))
+    assert len(server.asked) == 1
+    assert_no_secrets(str(error.value))
+
+
+def test_what_nobody_listens_to_was_not_sent(server: OpenStackServer, tmp_path: Path) -> None:
+    server.neutron = f"http://127.0.0.1:{closed_port()}"
+    with pytest.raises(NotSent, match="refused") as error:
+        sent(server, tmp_path, get("ports"))
+    assert_no_secrets(str(error.value))
+
+
+def test_a_name_that_nobody_knows_was_not_sent(server: OpenStackServer, tmp_path: Path) -> None:
+    server.neutron = "http://neutron.invalid"
+    with pytest.raises(NotSent):
+        sent(server, tmp_path, get("ports"))
+
+
+def test_a_wrong_password_is_told_without_it(server: OpenStackServer, tmp_path: Path) -> None:
+    with pytest.raises(NotSent, match="cannot sign in to the cloud tiny") as error:
+        sent(server, tmp_path, get("ports"), password="hunter2")  # noqa: S106 - the wrong one
+    assert "The password [hidden] is wrong" in str(error.value)
+    assert server.asked == []
+
+
+def test_a_keystone_that_is_down_is_told(tmp_path: Path) -> None:
+    with OpenStackServer() as server:
+        pass
+    with pytest.raises(NotSent, match="cannot sign in") as error:
+        sent(server, tmp_path, get("ports"))
+    assert_no_secrets(str(error.value))
+
+
+def test_an_unknown_cloud_is_told(tmp_path: Path) -> None:
+    clouds = tmp_path / "clouds.yaml"
+    clouds.write_text('{"clouds": {}}')
+
+    async def send() -> None:
+        transport = NeutronTransport("nowhere", str(clouds))
+        try:
+            await transport.send(get("ports"))
+        finally:
+            await transport.close()
+
+    with pytest.raises(NotSent, match="nowhere"):
+        asyncio.run(send())
+
+
+def test_what_waits_for_a_thread_too_long_was_not_sent(server: OpenStackServer, tmp_path: Path) -> None:
+    clouds = tmp_path / "clouds.yaml"
+    clouds.write_text(server.clouds())
+
+    async def send() -> None:
+        transport = NeutronTransport("tiny", str(clouds), threads=1, sign_in_seconds=0.5)
+        first = asyncio.create_task(transport.send(get("hang", seconds=5)))
+        await asyncio.sleep(0)
+        try:
+            with pytest.raises(NotSent, match="thread"):
+                await transport.send(get("ports", seconds=0.1))
+        finally:
+            server.release.set()
+            with pytest.raises(NoAnswer):
+                await first
+            await transport.close()
+
+    asyncio.run(send())
+    assert [path for _, path, _ in server.asked] == ["/v2.0/hang"]
+
+
+def test_calls_run_side_by_side(server: OpenStackServer, tmp_path: Path) -> None:
+    clouds = tmp_path / "clouds.yaml"
+    clouds.write_text(server.clouds())
+
+    async def send() -> list[Response]:
+        transport = NeutronTransport("tiny", str(clouds))
+        hanging = asyncio.create_task(transport.send(get("hang", seconds=5)))
+        answers = await asyncio.gather(*[transport.send(get("ports")) for _ in range(20)])
+        server.release.set()
+        with pytest.raises(NoAnswer):
+            await hanging
+        await transport.close()
+        return answers
+
+    assert {response.status for response in asyncio.run(send())} == {200}
+    assert len(server.tokens) == 1
+
+
+def assert_no_secrets(text: str) -> None:
+    assert PASSWORD not in text
+    assert "secret-token" not in text

@@ -1,0 +1,248 @@
+"""Elections against the twin, on virtual time."""
+
+import asyncio
+import contextlib
+import random
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+
+from mooring.kube.api import Api
+from mooring.kube.election import EPOCH, Election, Term
+from mooring.kube.kinds import LEASES
+from mooring.kube.twin.server import KubeTwin
+from mooring.model.kubernetes import Lease, Name
+from mooring.wire.http import NoAnswer, Request, Response, Stream
+from tests.simulation.loop import run_virtually
+
+NAME = Name("default", "leader")
+PATH = "/apis/coordination.k8s.io/v1/namespaces/default/leases/leader"
+
+
+class Wire:
+    """The way to the twin; while it is `cut`, nothing is answered."""
+
+    def __init__(self, twin: KubeTwin) -> None:
+        self._inner = twin.transport()
+        self.cut = False
+        self.lose_answers = False
+
+    async def send(self, request: Request) -> Response:
+        if self.cut:
+            await asyncio.sleep(request.seconds)
+            raise NoAnswer("cut")
+        response = await self._inner.send(request)
+        if self.lose_answers and request.writes:
+            self.lose_answers = False
+            raise NoAnswer("lost")
+        return response
+
+    async def open(self, request: Request) -> Stream:
+        return await self._inner.open(request)
+
+
+class Candidate:
+    """Leads whenever it may, and writes down when."""
+
+    def __init__(self, twin: KubeTwin, name: str) -> None:
+        self.wire = Wire(twin)
+        self.api = Api(self.wire)
+        self.term: Term | None = None
+        self.epochs: list[int] = []
+        self.ended_at: float | None = None
+        chance = random.Random(name)  # noqa: S311 - it has to be repeatable
+        self.election = Election(self.api, NAME, name, clock, chance, duration=15.0, renewal=5.0)
+        self.task = asyncio.create_task(self.election.run(self._lead))
+
+    async def _lead(self, term: Term) -> None:
+        self.term = term
+        self.epochs.append(term.epoch)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.term = None
+            self.ended_at = asyncio.get_running_loop().time()
+
+    @property
+    def leads(self) -> bool:
+        return self.term is not None and self.term.held()
+
+    async def stop(self) -> None:
+        self.task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self.task
+
+
+def clock() -> datetime:
+    return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=asyncio.get_running_loop().time())
+
+
+def twin() -> KubeTwin:
+    return KubeTwin(clock)
+
+
+async def first_and_second(server: KubeTwin) -> tuple[Candidate, Candidate]:
+    first = Candidate(server, "first")
+    await asyncio.sleep(1.0)
+    second = Candidate(server, "second")
+    await asyncio.sleep(1.0)
+    assert first.leads
+    assert not second.leads
+    return first, second
+
+
+def stored(server: KubeTwin) -> Lease:
+    return msgspec.json.decode(server.handle(Request("get", "GET", PATH)).body, type=Lease)
+
+
+def test_one_leads_and_the_other_waits() -> None:
+    async def scene() -> None:
+        first, second = await first_and_second(twin())
+        await asyncio.sleep(3600.0)
+        assert first.leads
+        assert second.epochs == []
+        assert first.epochs == [1]
+
+    run_virtually(scene())
+
+
+def test_who_stops_hands_over_at_once() -> None:
+    async def scene() -> None:
+        first, second = await first_and_second(twin())
+        await first.stop()
+        await asyncio.sleep(0.1)
+        assert second.leads
+        assert second.epochs == [2]
+
+    run_virtually(scene())
+
+
+def test_who_dies_is_followed_when_its_lease_has_run_out() -> None:
+    async def scene() -> None:
+        first, second = await first_and_second(twin())
+        first.wire.cut = True
+        await asyncio.sleep(12.0)
+        assert not second.leads
+        await asyncio.sleep(10.0)
+        assert second.leads
+
+    run_virtually(scene())
+
+
+def test_a_leader_gives_up_before_anybody_takes_over() -> None:
+    async def scene() -> None:
+        first, second = await first_and_second(twin())
+        first.wire.cut = True
+        while not second.leads:
+            assert first.leads or first.ended_at is not None or not second.leads
+            await asyncio.sleep(0.01)
+        assert not first.leads
+        assert first.ended_at is not None
+        assert first.ended_at < asyncio.get_running_loop().time()
+
+    run_virtually(scene())
+
+
+def test_every_term_has_a_larger_epoch_and_the_lease_tells_it() -> None:
+    async def scene() -> None:
+        server = twin()
+        epochs = []
+        for number in range(4):
+            candidate = Candidate(server, f"c{number}")
+            await asyncio.sleep(20.0)
+            epochs += candidate.epochs
+            assert stored(server).metadata.annotations[EPOCH] == str(epochs[-1])
+            await candidate.stop()
+        assert epochs == [1, 2, 3, 4]
+        assert stored(server).spec.holder_identity == ""
+        assert stored(server).spec.lease_transitions == 3
+
+    run_virtually(scene())
+
+
+def test_an_epoch_can_be_raised_above_what_somebody_has_seen() -> None:
+    async def scene() -> None:
+        server = twin()
+        leader = Candidate(server, "a")
+        await asyncio.sleep(1.0)
+        assert leader.term is not None
+        await leader.election.raise_epoch(leader.term, 41)
+        assert leader.term.epoch == 42
+        assert stored(server).metadata.annotations[EPOCH] == "42"
+        await leader.election.raise_epoch(leader.term, 7)
+        assert leader.term.epoch == 42
+        await asyncio.sleep(60.0)
+        assert leader.leads
+
+    run_virtually(scene())
+
+
+def test_a_renewal_whose_answer_was_lost_does_not_end_the_term() -> None:
+    async def scene() -> None:
+        first, second = await first_and_second(twin())
+        first.wire.lose_answers = True
+        await asyncio.sleep(120.0)
+        assert first.epochs == [1]
+        assert first.leads
+        assert second.epochs == []
+
+    run_virtually(scene())
+
+
+def test_an_acquisition_whose_answer_was_lost_is_taken_up_again() -> None:
+    async def scene() -> None:
+        server = twin()
+        candidate = Candidate(server, "a")
+        candidate.wire.lose_answers = True
+        await asyncio.sleep(10.0)
+        assert candidate.leads
+        assert candidate.epochs == [2]
+
+    run_virtually(scene())
+
+
+def test_a_lease_that_somebody_deletes_is_made_again_with_a_larger_epoch() -> None:
+    async def scene() -> None:
+        server = twin()
+        leader = Candidate(server, "a")
+        await asyncio.sleep(1.0)
+        lease = await leader.api.get(LEASES, NAME)
+        await leader.api.delete(LEASES, NAME, uid=lease.metadata.uid)
+        await asyncio.sleep(30.0)
+        assert leader.leads
+        assert leader.epochs == [1, 2]
+
+    run_virtually(scene())
+
+
+def test_nonsense_in_the_annotation_is_no_epoch() -> None:
+    async def scene() -> None:
+        server = twin()
+        first = Candidate(server, "a")
+        await asyncio.sleep(1.0)
+        await first.stop()
+        lease = await first.api.get(LEASES, NAME)
+        change = {"metadata": {"annotations": {EPOCH: "9" * 400}}}
+        await first.api.patch(LEASES, NAME, change, version=lease.metadata.resource_version)
+        second = Candidate(server, "b")
+        await asyncio.sleep(1.0)
+        assert second.leads
+        assert second.epochs == [1]
+
+    run_virtually(scene())
+
+
+def test_work_that_fails_is_told_and_the_lease_is_free() -> None:
+    async def scene() -> None:
+        server = twin()
+        candidate = Candidate(server, "a")
+        candidate.task.cancel()
+
+        async def broken(_: Term) -> None:
+            raise ValueError("broken")
+
+        with contextlib.suppress(ValueError):
+            await candidate.election.run(broken)
+        assert stored(server).spec.holder_identity == ""
+
+    run_virtually(scene())

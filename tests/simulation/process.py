@@ -1,0 +1,24 @@
+"""A simulated process: the tasks that belong together because they die together."""
+
+import asyncio
+from typing import Any
+
+
+class Process:
+    """One life of a program. After `kill` none of its tasks reaches the outside any more, whatever it still does."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.alive = True
+        self.failing: dict[str, float] = {}  # gateways that do not answer it, and since when
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    def adopt(self, task: asyncio.Task[Any]) -> None:
+        """Count a task that was started by this process among its own."""
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def kill(self) -> None:
+        self.alive = False
+        for task in self._tasks:
+            task.cancel()
