@@ -1,0 +1,1 @@
+"""`mooring controller`: watches Services, makes what they need in OpenStack, and tells the gateways."""

@@ -1,0 +1,53 @@
+"""Every write to a Service, one method per step.
+
+Each is one request, at the version that the decision was made on. What the API server answers is known at once, before
+the watch tells it.
+"""
+
+from mooring.kube.api import Api
+from mooring.kube.kinds import SERVICES
+from mooring.kube.store import Store
+from mooring.model import names
+from mooring.model.cloud import PortId
+from mooring.model.kubernetes import Patch, Service
+
+FINALIZERS = (names.FINALIZER, names.CLEANUP_FINALIZER)
+
+
+class ServiceWrites:
+    def __init__(self, api: Api, services: Store[Service]) -> None:
+        self._api = api
+        self._services = services
+
+    async def manage(self, service: Service) -> None:
+        missing = [each for each in FINALIZERS if each not in service.metadata.finalizers]
+        finalizers = [*service.metadata.finalizers, *missing]
+        await self._patch(service, {"metadata": {"annotations": {names.MANAGED: "true"}, "finalizers": finalizers}})
+
+    async def annotate(self, service: Service, port: PortId) -> None:
+        await self._patch(service, {"metadata": {"annotations": {names.PORT: port}}})
+
+    async def forget(self, service: Service) -> None:
+        await self._patch(service, {"metadata": {"annotations": {names.PORT: None}}})
+
+    async def let_go(self, service: Service) -> None:
+        """An opt-out of the owner's stays: only our own "true" is taken off."""
+        managed = {names.MANAGED: None} if service.metadata.annotations.get(names.MANAGED) == "true" else {}
+        finalizers = [each for each in service.metadata.finalizers if each not in FINALIZERS]
+        await self._patch(service, {"metadata": {"annotations": managed, "finalizers": finalizers}})
+
+    async def publish(self, service: Service, address: str) -> None:
+        ingress = [{"ip": address, "ipMode": "Proxy"}]
+        await self._patch(service, {"status": {"loadBalancer": {"ingress": ingress}}}, subresource="status")
+
+    async def clear(self, service: Service) -> None:
+        await self._patch(service, {"status": {"loadBalancer": {"ingress": None}}}, subresource="status")
+
+    async def look_again(self, service: Service) -> None:
+        """After a conflict: what the Service is now."""
+        self._services.put(await self._api.get(SERVICES, service.name))
+
+    async def _patch(self, service: Service, change: Patch, subresource: str = "") -> None:
+        version = service.metadata.resource_version
+        after = await self._api.patch(SERVICES, service.name, change, version=version, subresource=subresource)
+        self._services.put(after)

@@ -1,0 +1,11 @@
+"""Names that we write into objects of others: annotations, finalizers, tags, classes. Each stands here once."""
+
+MANAGED = "openstack.org/mooring-managed"
+PORT = "openstack.org/mooring-port"
+
+FINALIZER = "openstack.org/mooring"
+CLEANUP_FINALIZER = "service.kubernetes.io/load-balancer-cleanup"
+
+GATEWAY_CLASS = "openstack.org/gateway"
+
+DELETING_TAG = "mooring-deleting"

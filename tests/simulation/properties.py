@@ -1,0 +1,211 @@
+"""The rules that are never broken (S1-S8), judged after every effect, and what must hold at rest.
+
+Each property is a function of its own: it sees the truth and the effect, and says in words what is wrong, if anything.
+They know nothing of how a controller works; only that names, marks and documents mean what the design says they mean.
+"""
+
+from collections.abc import Callable, Iterator
+
+from mooring.core import mapping
+from mooring.model import names
+from mooring.model.gateway import Key
+from mooring.model.kubernetes import Service
+from tests.simulation.gateway import GatewayTwin
+from tests.simulation.truth import Effect, Truth, body
+
+Property = Callable[[Truth, Effect], Iterator[str]]
+
+OUR_FINALIZERS = {names.FINALIZER, names.CLEANUP_FINALIZER}
+OUR_ANNOTATIONS = {names.MANAGED, names.PORT}
+GRACE = 3.0
+
+
+def s1_one_owner(truth: Truth, effect: Effect) -> Iterator[str]:
+    """No two Services on one (address, protocol, port)."""
+    gateway = truth.gateways.get(effect.server)
+    if gateway is None:
+        return
+    owners: dict[tuple[str, str, int], str] = {}
+    for each in gateway.document.forwards:
+        other = owners.setdefault((each.address, each.protocol, each.port), each.service)
+        if other != each.service:
+            yield f"{each.address} {each.protocol} {each.port} belongs to {other} and to {each.service}"
+
+
+def s2_acknowledged_first(truth: Truth, effect: Effect) -> Iterator[str]:
+    """No address in a Service's status before every live gateway has acknowledged it."""
+    for service in _published_now(effect):
+        if effect.process is None:
+            continue
+        live = [each for each in truth.gateways.values() if _live(truth, effect, each)]
+        if not live:
+            yield f"{service.name} was given an address while no gateway was live"
+        for gateway in live:
+            if not any(each.service == str(service.name) for each in gateway.document.forwards):
+                yield f"{service.name} was given an address that {gateway.name} does not serve"
+
+
+def s3_needed_is_kept(truth: Truth, effect: Effect) -> Iterator[str]:
+    """Never delete what a live object names, never touch what is not ours."""
+    if effect.server != "neutron" or effect.process is None or effect.request.method != "DELETE" or not effect.done:
+        return
+    parts = effect.request.path.split("/")
+    if "tags" in parts:
+        return
+    before = truth.ports.get(parts[3]) or truth.floating_ips.get(parts[3])  # type: ignore[call-overload]
+    if before is None or before.description != truth.mark:
+        yield f"{parts[2]} {parts[3]} was deleted and was not ours"
+        return
+    port = getattr(before, "port_id", before.id)
+    for service in truth.services.values():
+        if mapping.can_be_managed(service) and mapping.port_of(service) == port and port is not None:
+            yield f"{parts[2]} {parts[3]} was deleted while {service.name} uses it"
+
+
+def s4_fenced(truth: Truth, effect: Effect) -> Iterator[str]:
+    """Every write can be refused when its sender has lost its lease: it carries what it was decided on, or our mark."""
+    request = effect.request
+    if effect.process is None or not request.writes:
+        return
+    if effect.server == "kube" and "/services/" in request.path:
+        if "resourceVersion" not in body(request).get("metadata", {}):
+            yield f"{request.what} carries no resourceVersion"
+    elif effect.server == "neutron" and "/tags/" not in request.path:
+        if request.method == "POST":
+            wanted = next(iter(body(request).values()))
+            if wanted.get("description") != truth.mark:
+                yield f"{request.what} does not carry our mark"
+        elif "if-match" not in request.headers:
+            yield f"{request.what} carries no revision"
+
+
+def s5_theirs_is_theirs(_truth: Truth, effect: Effect) -> Iterator[str]:
+    """Never overwrite what a user set."""
+    if effect.process is None:
+        return
+    for name, (before, after) in effect.changed.items():
+        if before is None or after is None:
+            continue
+        if _theirs(before) != _theirs(after):
+            yield f"something of {name} was changed that is its owner's"
+        had = before.status.load_balancer.ingress
+        if had and not mapping.has_ours(before) and after.status.load_balancer.ingress != had:
+            yield f"the address that somebody gave to {name} was changed"
+        if before.metadata.annotations.get(names.MANAGED) == "false" != after.metadata.annotations.get(names.MANAGED):
+            yield f"{name} had opted out"
+
+
+def s7_nothing_mapped_is_missing(truth: Truth, effect: Effect) -> Iterator[str]:
+    """A gateway never receives a document that lacks a Service that is mapped."""
+    gateway = truth.gateways.get(effect.server)
+    if gateway is None or effect.request.method != "PUT" or not effect.done:
+        return
+    served = {each.service for each in gateway.document.forwards}
+    for service in truth.services.values():
+        if str(service.name) not in served and _settled(truth, service):
+            yield f"{gateway.name} was told to forget {service.name}, which the world was sent to"
+
+
+def s8_one_generation(truth: Truth, effect: Effect) -> Iterator[str]:
+    """Disk, kernel and VRRP of a gateway are of one document whenever its agent runs."""
+    gateway = truth.gateways.get(effect.server)
+    if gateway is not None and gateway.up and not gateway.consistent:
+        yield f"disk, kernel and VRRP of {gateway.name} are not of one document"
+
+
+AFTER_EVERY_EFFECT: dict[str, Property] = {
+    "S1": s1_one_owner,
+    "S2": s2_acknowledged_first,
+    "S3": s3_needed_is_kept,
+    "S4": s4_fenced,
+    "S5": s5_theirs_is_theirs,
+    "S7": s7_nothing_mapped_is_missing,
+    "S8": s8_one_generation,
+}
+
+
+def at_rest(truth: Truth) -> Iterator[str]:
+    """Every wanted Service is served and published; nothing of ours is without an owner; nobody else is touched."""
+    yield from _wanted_are_served(truth)
+    yield from _nothing_is_left(truth)
+
+
+def _wanted_are_served(truth: Truth) -> Iterator[str]:
+    for service in truth.services.values():
+        foreign = service.status.load_balancer.ingress and not mapping.has_ours(service)
+        if not mapping.can_be_managed(service) or foreign:
+            continue
+        port = truth.ports.get(mapping.port_of(service))  # type: ignore[arg-type]
+        if port is None:
+            yield f"{service.name} has no port"
+            continue
+        public = next((each for each in truth.floating_ips.values() if each.port_id == port.id), None)
+        shown = [each.ip for each in service.status.load_balancer.ingress]
+        if public is None or shown != [public.floating_ip_address]:
+            yield f"{service.name} shows {shown}, its port's address is {public and public.floating_ip_address}"
+        if not set(service.metadata.finalizers) >= OUR_FINALIZERS:
+            yield f"{service.name} lacks a finalizer of ours"
+        wanted = {(port.fixed_ips[0].ip_address, key.protocol, key.port, str(service.name)) for key in _keys(service)}
+        for gateway in truth.gateways.values():
+            has = {(f.address, f.protocol, f.port, f.service) for f in gateway.document.forwards}
+            if not wanted <= has:
+                yield f"{gateway.name} does not serve all of {service.name}"
+
+
+def _nothing_is_left(truth: Truth) -> Iterator[str]:
+    wanted = [service for service in truth.services.values() if mapping.can_be_managed(service)]
+    needed = {mapping.port_of(service) for service in wanted}
+    for port in truth.ports.values():
+        if port.name == "mooring" and port.id not in needed:
+            yield f"port {port.id} is left, and nobody needs it"
+    for each in truth.floating_ips.values():
+        if each.port_id not in needed:
+            yield f"floating IP {each.id} is left, and nobody needs it"
+    served = {str(service.name) for service in wanted}
+    for gateway in truth.gateways.values():
+        for forward in gateway.document.forwards:
+            if forward.service not in served:
+                yield f"{gateway.name} still serves {forward.service}"
+    for service in truth.services.values():
+        if not mapping.can_be_managed(service) and (mapping.has_ours(service) or service.deleting):
+            yield f"{service.name} still bears something of ours"
+
+
+def _published_now(effect: Effect) -> Iterator[Service]:
+    """The Services that this very effect gave an address."""
+    for before, after in effect.changed.values():
+        if after is not None and after.status.load_balancer.ingress:
+            had = before.status.load_balancer.ingress if before is not None else ()
+            if had != after.status.load_balancer.ingress:
+                yield after
+
+
+def _live(truth: Truth, effect: Effect, gateway: GatewayTwin) -> bool:
+    """It answered, or has not failed to for longer than the time of grace, as seen by the process that acted."""
+    if effect.process is None:
+        return False
+    since = effect.process.failing.get(gateway.name)
+    return since is None or truth.now < since + GRACE
+
+
+def _settled(truth: Truth, service: Service) -> bool:
+    """Published at a port that is there, wanted, and in conflict with nobody: no view of the world may lack it."""
+    port = mapping.port_of(service)
+    if not service.status.load_balancer.ingress or not mapping.mapped(service) or port not in truth.ports:
+        return False
+    if not any(each.port_id == port for each in truth.floating_ips.values()):
+        return False
+    rivals = [each for each in truth.services.values() if mapping.port_of(each) == port and each.name != service.name]
+    return not any(set(_keys(service)) & set(_keys(rival)) for rival in rivals)
+
+
+def _keys(service: Service) -> set[Key]:
+    """Not `mapping.keys`: what a Service wants is read here independently of the code that is judged."""
+    return {Key(each.protocol, each.port) for each in service.spec.ports}
+
+
+def _theirs(service: Service) -> tuple[object, ...]:
+    meta = service.metadata
+    annotations = {name: text for name, text in meta.annotations.items() if name not in OUR_ANNOTATIONS}
+    finalizers = [each for each in meta.finalizers if each not in OUR_FINALIZERS]
+    return meta.labels, annotations, finalizers, service.spec

@@ -1,0 +1,257 @@
+"""The one place where a simulated process meets the outside, and where everything goes wrong that can.
+
+Every request, every opened stream and every event on a stream is a point with a number. `World.point` says at each what
+happens there; this module makes it happen.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Protocol
+
+import msgspec
+
+from mooring.model.gateway import Held
+from mooring.wire.http import NO_HEADERS, NoAnswer, NotSent, Request, Response, Stream
+from tests.simulation.faults import EVENTS, INITIAL_EVENTS, STALE, STATUS, Fault
+from tests.simulation.process import Process
+
+LONG = 4.0
+"""A delay after which an answer still comes in time."""
+PAUSE = 40.0
+"""Longer than any lease."""
+END = b"k8s.io/initial-events-end"
+WRONG = b'{"items": 7, "metadata": "none"}'
+
+
+class Server(Protocol):
+    """A twin, as the seam sees it."""
+
+    name: str
+
+    def possible(self, request: Request) -> tuple[Fault, ...]:
+        """What can happen to a request."""
+
+    def handle(self, process: Process, request: Request) -> Response: ...
+
+    def handle_stale(self, request: Request, back: int) -> Response: ...
+
+    def open(self, request: Request) -> Stream: ...
+
+    def disturb(self, fault: Fault) -> None:
+        """Something happens on the server's side: it forgets its history, or dies in the next request."""
+
+
+class Surroundings(Protocol):
+    """What the world gives to a seam."""
+
+    def point(self, process: Process, server: str, request: Request, possible: tuple[Fault, ...]) -> Fault | None: ...
+
+    def outcome(self, process: Process, server: str, *, answered: bool) -> None: ...
+
+    def latency(self) -> float: ...
+
+    def crash(self, process: Process) -> None: ...
+
+    def pause(self, process: Process, seconds: float) -> None: ...
+
+
+class Seam:
+    """A transport from one process to one server."""
+
+    def __init__(self, world: Surroundings, process: Process, server: Server) -> None:
+        self._world = world
+        self._process = process
+        self._server = server
+
+    async def send(self, request: Request) -> Response:
+        fault = self.point(request, self._server.possible(request))
+        if fault is not None:
+            return await self._faulty(request, fault)
+        await self._travel()
+        response = self._carry_out(request)
+        await self._travel()
+        return response
+
+    async def open(self, request: Request) -> Stream:
+        fault = self.point(request, self._server.possible(request))
+        if fault is Fault.NOT_SENT:
+            raise NotSent("simulated")
+        if fault is Fault.TIMEOUT_BEFORE:
+            await asyncio.sleep(request.seconds)
+            raise NoAnswer("simulated")
+        await self._stumble(fault)
+        if fault in STATUS:
+            return Refused(STATUS[fault])
+        stream = SimulatedStream(self, request, self._server.open(request))
+        if fault is Fault.CRASH_AFTER:
+            await self.die()
+        return stream
+
+    def point(self, request: Request, possible: tuple[Fault, ...]) -> Fault | None:
+        self.check()
+        return self._world.point(self._process, self._server.name, request, possible)
+
+    def check(self) -> None:
+        """A dead process's code may still run, in its `finally` blocks; nothing of it gets through."""
+        if not self._process.alive:
+            raise asyncio.CancelledError
+
+    async def _travel(self) -> None:
+        await asyncio.sleep(self._world.latency())
+        self.check()
+
+    async def latency(self) -> None:
+        await self._travel()
+
+    async def die(self) -> None:
+        self._world.crash(self._process)
+        raise asyncio.CancelledError
+
+    def disturb(self, fault: Fault) -> None:
+        self._server.disturb(fault)
+
+    def _carry_out(self, request: Request) -> Response:
+        try:
+            return self._server.handle(self._process, request)
+        except ConnectionResetError as error:
+            raise NoAnswer("connection reset") from error
+
+    async def _stumble(self, fault: Fault | None) -> None:
+        """What may happen before a request leaves."""
+        if fault is Fault.CRASH_BEFORE:
+            await self.die()
+        if fault is Fault.PAUSE:
+            self._world.pause(self._process, PAUSE)
+        await asyncio.sleep(LONG if fault is Fault.DELAY else self._world.latency())
+        self.check()
+
+    async def _faulty(self, request: Request, fault: Fault) -> Response:
+        await self._stumble(fault)
+        match fault:
+            case Fault.NOT_SENT:
+                raise NotSent("simulated")
+            case Fault.TIMEOUT_BEFORE | Fault.LATE:
+                if fault is Fault.LATE:
+                    late = request.seconds + LONG
+                    asyncio.get_running_loop().call_later(late, self._server.handle, self._process, request)
+                await asyncio.sleep(request.seconds)
+                raise NoAnswer("simulated")
+            case _ if fault in STATUS:
+                return Response(STATUS[fault], {"retry-after": "1"} if fault is Fault.TOO_MANY else NO_HEADERS)
+            case _ if fault in STALE:
+                return self._server.handle_stale(request, STALE[fault])
+            case Fault.GATEWAY_CRASH:
+                self._server.disturb(fault)
+        return await self._answered(request, fault, self._carry_out(request))
+
+    async def _answered(self, request: Request, fault: Fault, response: Response) -> Response:
+        """The request was carried out; what becomes of the answer?"""
+        match fault:
+            case Fault.CRASH_AFTER:
+                await self.die()
+            case Fault.TIMEOUT_AFTER:
+                await asyncio.sleep(request.seconds)
+                raise NoAnswer("simulated")
+            case Fault.ERROR_AFTER:
+                return Response(HTTPStatus.INTERNAL_SERVER_ERROR)
+            case Fault.CUT:
+                return Response(response.status, response.headers, response.body[: len(response.body) // 2])
+            case Fault.WRONG:
+                return Response(response.status, response.headers, WRONG)
+            case Fault.TWICE:
+                self._carry_out(request)
+        await self._travel()
+        return response
+
+
+class GatewaySeam(Seam):
+    """The same to a gateway. The world keeps account of who gets answers from whom, because that is what live means."""
+
+    async def send(self, request: Request) -> Response:
+        answered = False
+        try:
+            response = await super().send(request)
+            answered = _readable(response)
+        finally:
+            self._world.outcome(self._process, self._server.name, answered=answered)
+        return response
+
+
+def _readable(response: Response) -> bool:
+    try:
+        msgspec.json.decode(response.body, type=Held, strict=True)
+    except msgspec.DecodeError:
+        return False
+    return response.status in {HTTPStatus.OK, HTTPStatus.CONFLICT}
+
+
+class Refused:
+    """A stream that the server did not open."""
+
+    headers: Mapping[str, str] = NO_HEADERS
+
+    def __init__(self, status: int) -> None:
+        self.status = status
+
+    async def read(self) -> bytes:
+        return b""
+
+    async def close(self) -> None:
+        pass
+
+
+class SimulatedStream:
+    """A watch on which each event is a point of its own."""
+
+    def __init__(self, seam: Seam, request: Request, inner: Stream) -> None:
+        self.status = inner.status
+        self.headers = inner.headers
+        self._seam = seam
+        self._request = request
+        self._inner = inner
+        self._lines: deque[bytes] = deque()
+        self._broken = False
+        self._initial = ("sendInitialEvents", "true") in request.query
+
+    async def read(self) -> bytes:
+        if self._broken:
+            raise NoAnswer("simulated")
+        await self._fill()
+        if not self._lines:
+            return b""
+        await self._seam.latency()
+        fault = self._seam.point(self._request, INITIAL_EVENTS if self._initial else EVENTS)
+        line = self._lines.popleft()
+        self._initial = self._initial and END not in line
+        return line if fault is None else await self._faulty(line, fault)
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+    async def _fill(self) -> None:
+        if not self._lines:
+            self._lines.extend((await self._inner.read()).splitlines(keepends=True))
+            self._seam.check()
+
+    async def _faulty(self, line: bytes, fault: Fault) -> bytes:
+        match fault:
+            case Fault.CRASH_BEFORE:
+                await self._seam.die()
+            case Fault.EVENT_LOST:
+                return await self.read()
+            case Fault.EVENT_TWICE:
+                self._lines.appendleft(line)
+            case Fault.EVENT_LATE:
+                await asyncio.sleep(PAUSE)
+            case Fault.EVENT_SWAPPED:
+                await self._fill()
+                return (self._lines.popleft() if self._lines else b"") + line
+            case Fault.STREAM_CUT:
+                self._broken = True
+                return line[: len(line) // 2]
+            case Fault.STREAM_GONE:
+                self._seam.disturb(fault)
+                raise NoAnswer("simulated")
+        return line

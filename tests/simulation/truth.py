@@ -1,0 +1,69 @@
+"""What is really so, beside what any controller believes, for properties to judge."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from mooring.core import mark
+from mooring.kube.api import WatchEvent
+from mooring.kube.twin.server import KubeTwin
+from mooring.kube.twin.watching import Subscription
+from mooring.model.cloud import FloatingIp, FloatingIpId, Port, PortId
+from mooring.model.kubernetes import Name, Service
+from mooring.wire.http import Request, Response
+from tests.simulation.gateway import GatewayTwin
+from tests.simulation.process import Process
+
+WATCH = (("watch", "1"), ("sendInitialEvents", "true"), ("resourceVersionMatch", "NotOlderThan"))
+
+_EVENT: msgspec.json.Decoder[WatchEvent[Service]] = msgspec.json.Decoder(WatchEvent[Service])
+
+
+class Effect(Struct, frozen=True):
+    """Something that was carried out, for whom, and what it changed. No process: a user did it."""
+
+    process: Process | None
+    server: str
+    request: Request
+    response: Response
+    changed: Mapping[Name, tuple[Service | None, Service | None]] = {}
+
+    @property
+    def done(self) -> bool:
+        return self.response.status < 300
+
+
+class Truth:
+    """Kept up to date after every effect."""
+
+    def __init__(self, kube: KubeTwin, gateways: Mapping[str, GatewayTwin], cluster: str) -> None:
+        self.services: dict[Name, Service] = {}
+        self.gateways = gateways
+        self.mark = mark.dump(cluster)
+        self.ports: dict[PortId, Port] = {}
+        self.floating_ips: dict[FloatingIpId, FloatingIp] = {}
+        self.now = 0.0
+        opened = kube.watch(Request("watch services", "GET", "/api/v1/services", WATCH))
+        if not isinstance(opened, Subscription):
+            raise TypeError(opened)
+        self._events = opened
+
+    def services_changed(self) -> dict[Name, tuple[Service | None, Service | None]]:
+        """Take in what happened to Services since, and tell it."""
+        changed: dict[Name, tuple[Service | None, Service | None]] = {}
+        for line in self._events.take().splitlines():
+            event = _EVENT.decode(line)
+            if event.type == "BOOKMARK":
+                continue
+            name = event.object.name
+            before = self.services.pop(name, None)
+            if event.type != "DELETED":
+                self.services[name] = event.object
+            changed[name] = (before, self.services.get(name))
+        return changed
+
+
+def body(request: Request) -> Any:  # noqa: ANN401 - JSON
+    return msgspec.json.decode(request.body) if request.body else {}

@@ -1,0 +1,65 @@
+"""What a person with kubectl does, at once and without faults: the world is judged after each deed all the same."""
+
+import asyncio
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+
+from mooring.model import names
+from mooring.wire.http import Request
+from tests.simulation.world import World
+
+SERVICES = "/api/v1/namespaces/shop/services"
+MERGE = {"content-type": "application/merge-patch+json"}
+
+
+class User:
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    async def wait(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+    def expose(self, name: str, *ports: str, annotations: dict[str, str] | None = None, ours: bool = True) -> None:
+        """A Service of type LoadBalancer; ports as `80/TCP`."""
+        spec = {"type": "LoadBalancer", "ports": _ports(ports)}
+        if ours:
+            spec["loadBalancerClass"] = names.GATEWAY_CLASS
+        meta = {"name": name, "annotations": annotations or {}}
+        self._do("POST", SERVICES, {"apiVersion": "v1", "kind": "Service", "metadata": meta, "spec": spec})
+
+    def change_ports(self, name: str, *ports: str) -> None:
+        self._patch(name, {"spec": {"ports": _ports(ports)}})
+
+    def annotate(self, name: str, key: str, value: str | None) -> None:
+        self._patch(name, {"metadata": {"annotations": {key: value}}})
+
+    def hide(self, name: str) -> None:
+        """Make it a Service of type ClusterIP."""
+        self._patch(name, {"spec": {"type": "ClusterIP", "loadBalancerClass": None}})
+
+    def delete(self, name: str) -> None:
+        self._do("DELETE", f"{SERVICES}/{name}", {})
+
+    def set_status(self, name: str, address: str) -> None:
+        """Somebody else gives it an address."""
+        self._do("PATCH", f"{SERVICES}/{name}/status", {"status": {"loadBalancer": {"ingress": [{"ip": address}]}}})
+
+    def _patch(self, name: str, change: dict[str, Any]) -> None:
+        self._do("PATCH", f"{SERVICES}/{name}", change)
+
+    def _do(self, method: str, path: str, body: dict[str, Any]) -> None:
+        headers = MERGE if method == "PATCH" else {"content-type": "application/json"}
+        request = Request("user", method, path, headers=headers, body=msgspec.json.encode(body))
+        response = self._world.judge(None, "kube", request, lambda: self._world.kube.handle(request))
+        if response.status >= HTTPStatus.BAD_REQUEST and response.status != HTTPStatus.NOT_FOUND:
+            raise ValueError(f"{method} {path}: {response.body.decode()}")
+
+
+def _ports(ports: tuple[str, ...]) -> list[dict[str, Any]]:
+    split = [port.split("/") for port in ports]
+    return [
+        {"name": f"{protocol.lower()}-{number}", "port": int(number), "protocol": protocol}
+        for number, protocol in split
+    ]

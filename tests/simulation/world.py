@@ -1,0 +1,267 @@
+"""One simulated world: an API server, a Neutron, two gateways, some controllers, a user, and a plan of what goes wrong.
+
+A run is a function of (scenario, seed, plan): the same three give the same trace, call by call.
+"""
+
+import asyncio
+import contextvars
+import random
+import traceback
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from typing import Protocol, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from mooring.cloud.twin import neutron
+from mooring.cloud.twin.neutron import NeutronTwin
+from mooring.cloud.twin.state import Caller
+from mooring.controller.controller import Controller
+from mooring.controller.leader import Times
+from mooring.controller.ports import Place
+from mooring.kube.twin.server import KubeTwin
+from mooring.model.cloud import FloatingIp, NetworkId, Port, ProjectId, SubnetId
+from mooring.wire.http import Request, Response
+from tests.simulation import properties
+from tests.simulation.faults import Fault
+from tests.simulation.gateway import GatewayTwin
+from tests.simulation.loop import PROCESS, new_loop
+from tests.simulation.process import Process
+from tests.simulation.seam import PAUSE, GatewaySeam, Seam
+from tests.simulation.servers import GatewayServer, KubeServer, NeutronServer
+from tests.simulation.truth import Effect, Truth
+
+T = TypeVar("T")
+
+BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+CLUSTER = "5eed0000-0000-4000-8000-000000000000"
+MEMBER = Caller(ProjectId("3b" * 16))
+TIMES = Times(audit=20.0, before_deletion=60.0, longest_retry=8.0)
+LEASE_SECONDS = 15.0
+RENEWAL_SECONDS = 5.0
+RESTART = 1.0
+BOOKMARKS = 60.0
+DEADLINE = 900.0
+"""Virtual seconds after the user's last deed by which everything has to be at rest."""
+
+
+class Plan(Protocol):
+    def at(self, number: int, possible: tuple[Fault, ...]) -> Fault | None:
+        """What happens at this point, of what could."""
+
+
+class Step(Struct, frozen=True):
+    """One line of a trace."""
+
+    number: int
+    time: float
+    process: str
+    server: str
+    what: str
+    path: str
+    fault: Fault | None
+
+    def __str__(self) -> str:
+        fault = f"  <- {self.fault.value}" if self.fault else ""
+        return f"{self.number:5} {self.time:9.3f} {self.process:6} {self.server:8} {self.what} {self.path}{fault}"
+
+
+class Violation(Exception):
+    """A property does not hold."""
+
+
+class World:
+    """Everything that there is in one run."""
+
+    def __init__(self, seed: int, plan: Plan, *, controllers: int = 1) -> None:
+        self.loop = new_loop()
+        self.chance = random.Random(f"world {seed}")  # noqa: S311 - it has to be repeatable
+        self._latency = random.Random(f"latency {seed}").random  # noqa: S311
+        self._plan = plan
+        self._names = [f"c{number}" for number in range(1, controllers + 1)]
+        self._lives = 0
+        self._controllers: dict[str, Controller] = {}
+        self._processes: list[Process] = []
+        self.trace: list[Step] = []
+        self.calls = 0
+        self.writes = 0
+        self.disturbed_at = 0.0
+        self._faulted = False
+        self._at_rest = False
+        self.kube = KubeTwin(self.clock)
+        self.neutron = NeutronTwin(neutron.counted_ids(), self.loop.time)
+        self.gateways = {name: GatewayTwin(name, self.chance) for name in ("g1", "g2")}
+        self.place = _topology(self.neutron)
+        _namespaces(self.kube)
+        self.truth = Truth(self.kube, self.gateways, CLUSTER)
+        self.truth.services_changed()
+
+    def clock(self) -> datetime:
+        return BEGIN + timedelta(seconds=self.loop.time())
+
+    def run(self, user: "Callable[[World], Awaitable[None]]") -> None:
+        """Let the user do what the scenario says, then wait for rest and judge it. Raises Violation."""
+        try:
+            self.loop.run(self._run(user))
+        finally:
+            for process in self._processes:
+                process.kill()
+            self.loop.drain()
+
+    async def _run(self, user: "Callable[[World], Awaitable[None]]") -> None:
+        self._bookmark()
+        for name in self._names:
+            self._start(name)
+        await user(self)
+        self.disturbed_at = self.loop.time()
+        await self._rest()
+        self._judge_rest()
+        await self._judge_further_pass()
+        for context in self.loop.failures:
+            error = context.get("exception")
+            told = "".join(traceback.format_exception(error)) if error else context["message"]
+            raise Violation(f"a task failed: {told}")
+
+    def _start(self, name: str) -> None:
+        """A life of a controller, with an identity that no life before it had."""
+        self._lives += 1
+        process = Process(f"{name}.{self._lives}")
+        context = contextvars.copy_context()
+        context.run(PROCESS.set, process)
+        controller = Controller(
+            Seam(self, process, KubeServer(self.kube, self.judge)),
+            Seam(self, process, NeutronServer(self.neutron, MEMBER, self.judge)),
+            {each: GatewaySeam(self, process, GatewayServer(twin, self.judge)) for each, twin in self.gateways.items()},
+            self.place,
+            process.name,
+            clock=self.clock,
+            chance=random.Random(f"controller {self._lives}"),  # noqa: S311
+            times=TIMES,
+            lease_seconds=LEASE_SECONDS,
+            renewal_seconds=RENEWAL_SECONDS,
+        )
+        self._controllers[name] = controller
+        self._processes = [each for each in self._processes if each.alive] + [process]
+        process.adopt(self.loop.create_task(controller.run(), context=context))
+
+    def point(self, process: Process, server: str, request: Request, possible: tuple[Fault, ...]) -> Fault | None:
+        self.calls += 1
+        fault = None if self._at_rest else self._plan.at(self.calls, possible)
+        self.trace.append(Step(self.calls, self.loop.time(), process.name, server, request.what, request.path, fault))
+        if fault is not None:
+            self.disturbed_at = self.loop.time()
+            self._faulted = True
+        return fault
+
+    def outcome(self, process: Process, server: str, *, answered: bool) -> None:
+        """Whether a process got an answer from a gateway: what being live means."""
+        if answered:
+            process.failing.pop(server, None)
+        else:
+            process.failing.setdefault(server, self.loop.time())
+
+    def latency(self) -> float:
+        return 0.001 + 0.02 * self._latency()
+
+    def crash(self, process: Process) -> None:
+        process.kill()
+        name = process.name.partition(".")[0]
+        self.loop.call_later(RESTART, self._start, name, context=contextvars.Context())
+
+    def pause(self, process: Process, seconds: float) -> None:
+        self.loop.pause(process, seconds)
+
+    def judge(self, process: Process | None, server: str, request: Request, act: Callable[[], Response]) -> Response:
+        """Carry something out, and judge what it did."""
+        truth = self.truth
+        truth.now = self.loop.time()
+        if server == "neutron":
+            self._see_neutron()
+        response = act()
+        effect = Effect(process, server, request, response, truth.services_changed())
+        if process is None:
+            self.disturbed_at = truth.now
+        elif request.writes and "leases" not in request.what and effect.done:
+            self.writes += 1
+        for name, holds in properties.AFTER_EVERY_EFFECT.items():
+            for wrong in holds(truth, effect):
+                self.loop.ends_with = self.loop.ends_with or Violation(f"{name}: {wrong}")
+        return response
+
+    def _see_neutron(self) -> None:
+        """What Neutron has, read as an administrator sees it."""
+        self.truth.ports = {each.id: each for each in _listed(self.neutron, "ports", _Ports).ports}
+        found = _listed(self.neutron, "floatingips", _FloatingIps).floatingips
+        self.truth.floating_ips = {each.id: each for each in found}
+
+    async def _rest(self) -> None:
+        """Until a leader has audited everything after the last disturbance and has nothing more to do."""
+        audits: tuple[object, int] | None = None
+        while True:
+            settled = LEASE_SECONDS + PAUSE if self._faulted else 1.0  # a lost lease shows late
+            if self.loop.time() > self.disturbed_at + DEADLINE:
+                raise Violation(f"no rest {DEADLINE:g} s after the last disturbance")
+            await asyncio.sleep(5.0)
+            leader = next((each.leader for each in self._controllers.values() if each.leader), None)
+            if leader is None or not leader.idle or self.loop.time() < self.disturbed_at + settled:
+                audits = None
+            elif audits is None or audits[0] is not leader:
+                audits = (leader, leader.audits)
+            elif leader.audits > audits[1]:
+                self._at_rest = True
+                return
+
+    def _judge_rest(self) -> None:
+        self._see_neutron()
+        self.truth.services_changed()
+        for wrong in properties.at_rest(self.truth):
+            raise Violation(f"at rest: {wrong}")
+
+    async def _judge_further_pass(self) -> None:
+        writes = self.writes
+        await asyncio.sleep(TIMES.audit + 5.0)
+        if self.writes != writes:
+            raise Violation(f"at rest: a further pass made {self.writes - writes} writes")
+
+    def _bookmark(self) -> None:
+        self.kube.bookmark()
+        self.loop.call_later(BOOKMARKS, self._bookmark)
+
+
+class _Ports(Struct, frozen=True):
+    ports: tuple[Port, ...]
+
+
+class _FloatingIps(Struct, frozen=True):
+    floatingips: tuple[FloatingIp, ...]
+
+
+def _listed(twin: NeutronTwin, collection: str, kind: type[T]) -> T:
+    response = twin.handle(Request("list", "GET", f"/v2.0/{collection}"), neutron.ADMIN)
+    return msgspec.json.decode(response.body, type=kind)
+
+
+def _topology(twin: NeutronTwin) -> Place:
+    """An outside network, a network for addresses, and a router between them."""
+
+    def make(collection: str, singular: str, caller: Caller, **wanted: object) -> str:
+        body = msgspec.json.encode({singular: wanted})
+        response = twin.handle(Request("create", "POST", f"/v2.0/{collection}", body=body), caller)
+        made: dict[str, dict[str, str]] = msgspec.json.decode(response.body)
+        return made[singular]["id"]
+
+    outside = make("networks", "network", neutron.ADMIN, **{"name": "outside", "router:external": True})
+    make("subnets", "subnet", neutron.ADMIN, network_id=outside, ip_version=4, cidr="203.0.113.0/24")
+    inside = make("networks", "network", MEMBER, name="inside")
+    subnet = make("subnets", "subnet", MEMBER, network_id=inside, ip_version=4, cidr="10.0.0.0/24")
+    router = make("routers", "router", MEMBER, name="router", external_gateway_info={"network_id": outside})
+    body = msgspec.json.encode({"subnet_id": subnet})
+    twin.handle(Request("add", "PUT", f"/v2.0/routers/{router}/add_router_interface", body=body), MEMBER)
+    return Place(CLUSTER, NetworkId(inside), SubnetId(subnet), NetworkId(outside))
+
+
+def _namespaces(twin: KubeTwin) -> None:
+    for name in ("mooring-system", "shop"):
+        body = msgspec.json.encode({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        twin.handle(Request("create namespaces", "POST", "/api/v1/namespaces", body=body))
