@@ -66,7 +66,8 @@ def ours(**parts: object) -> Service:
         # yes, yes, no port
         (Seen(ours(), candidate=PORT), Annotate(PORT)),
         (Seen(ours()), MakePort()),
-        (Seen(ours(shown=ADDRESS), candidate=PORT), Clear()),
+        (Seen(ours(shown=ADDRESS), candidate=PORT, shows_ours=True), Clear()),
+        (Seen(ours(shown="198.51.100.1"), candidate=PORT), Rest("ForeignAddress")),
         # yes, yes, port that fits
         (Seen(ours(port=PORT), fits=True, address=ADDRESS), Push()),
         (Seen(ours(port=PORT), fits=True, address=ADDRESS, served=True), Publish(ADDRESS)),
@@ -89,6 +90,8 @@ def ours(**parts: object) -> Service:
         (Seen(service(port=PORT, deleting=True)), Forget()),
         # an address that somebody gave to it after its port was taken: not ours to take back
         (Seen(ours(shown="198.51.100.1", deleting=True), served=True), LetGo()),
+        # an address of ours whose port annotation somebody took away
+        (Seen(ours(shown=ADDRESS, deleting=True), served=True, shows_ours=True), Clear()),
     ],
 )
 def test_each_row_of_the_table(seen: Seen, step: Step) -> None:

@@ -84,3 +84,70 @@ BUGS = (
         ),
     ),
 )
+
+# Others, one at least for each rule: a rule that nothing can break is no rule.
+MUTANTS = (
+    Bug(
+        "S1",
+        "a Service keeps a port on which another one has what it wants",
+        (
+            (
+                "core/allocation.py",
+                "return all(self._owners.get((port, key), [owner])[0] == owner for key in keys)",
+                "return True",
+            ),
+        ),
+    ),
+    Bug(
+        "S2",
+        "an address is published before the gateways have acknowledged it",
+        (("core/mapping.py", "    if not seen.served:\n        return Push()\n    return Rest", "    return Rest"),),
+    ),
+    Bug(
+        "S3",
+        "the clean-up does not ask who needs a port",
+        (("core/cleaning.py", "    if needed:\n        return Rescue(what) if tagged else None\n", ""),),
+    ),
+    Bug(
+        "S4",
+        "Services are changed whatever their version",
+        (("controller/service_writes.py", "version = service.metadata.resource_version", "version = None"),),
+    ),
+    Bug(
+        "S4 too",
+        "ports are deleted whatever their revision",
+        (("controller/ports.py", "revision=what.revision_number", "revision=None"),),
+    ),
+    Bug(
+        "S5",
+        "the finalizers of others are removed with ours",
+        (
+            (
+                "controller/service_writes.py",
+                "finalizers = [each for each in service.metadata.finalizers if each not in FINALIZERS]",
+                "finalizers: list[str] = []",
+            ),
+        ),
+    ),
+    Bug(
+        "S5 too",
+        "an address that somebody else gave is overwritten",
+        (("core/mapping.py", 'return Rest("ForeignAddress") if _shown(service) else Manage()', "return Manage()"),),
+    ),
+    Bug(
+        "rest",
+        "a Service whose owner opts out keeps showing its address",
+        (
+            (
+                "core/mapping.py",
+                "    if _shown(seen.service) and _shows_ours(seen):\n        return Clear()\n",
+                "",
+            ),
+        ),
+    ),
+    Bug(
+        "rest too",
+        "floating IPs are not cleaned up",
+        (("controller/leader.py", "            self._ports.floating_ips.values(),\n", "            (),\n"),),
+    ),
+)

@@ -4,8 +4,11 @@ A run that fails is made small: faults are taken away for as long as it still fa
 as one command that runs it again.
 """
 
+import itertools
+import multiprocessing
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
 
 from msgspec import Struct
 
@@ -114,8 +117,8 @@ def singles(base: Run, kinds: Iterable[Fault] | None = None) -> Iterator[dict[in
                 yield {number: fault}
 
 
-def seconds(first: Run, kinds: Iterable[Fault] = CRASHES) -> Iterator[dict[int, Fault]]:
-    """A run's fault, and one more at every point after it: crashes inside the recovery from a crash."""
+def seconds(first: Run, kinds: Iterable[Fault]) -> Iterator[dict[int, Fault]]:
+    """A run's fault, and one more at every point after it: also inside the recovery from the first."""
     [last] = first.faults
     wanted = frozenset(kinds)
     for number, possible in first.possible.items():
@@ -137,15 +140,19 @@ def enumerate_faults(name: str, seed: int = 1) -> Report:
     return report
 
 
-def enumerate_pairs(name: str, seed: int = 1, *, slice_of: int = 1, part: int = 0) -> Report:
-    """A crash at every point, and for each a second one at every later point. A slice runs every n-th of them."""
+def enumerate_pairs(
+    name: str, seed: int = 1, *, kinds: Iterable[Fault] = CRASHES, every: int = 1, part: int = 0
+) -> Report:
+    """A fault of these kinds at every point, and for each of them a second one at every later point.
+
+    Of the first faults, only each `every`-th is taken, beginning with number `part`.
+    """
     scenario = SCENARIOS[name]
+    kinds = tuple(kinds)
     report = Report()
-    for number, faults in enumerate(singles(replay(scenario, seed, {}), CRASHES)):
-        if number % slice_of != part:
-            continue
+    for faults in itertools.islice(singles(replay(scenario, seed, {}), kinds), part, None, every):
         first = replay(scenario, seed, faults)
-        pairs = list(seconds(first))
+        pairs = list(seconds(first, kinds))
         report.points += len(pairs) + 1
         report.add(first)
         for pair in pairs:
@@ -166,11 +173,26 @@ def by_chance(name: str, seeds: Iterable[int], *, stop: bool = False) -> Report:
 
 
 def shrunk(failed: Run) -> Run:
-    """The same failure with as few faults as it takes: each is left out if something is still wrong without it."""
+    """The same failure with as few faults as it takes: none can be left out without everything being right again."""
     smallest = failed
-    for number in sorted(failed.faults, reverse=True):
-        fewer = {each: fault for each, fault in smallest.faults.items() if each != number}
-        tried = replay(SCENARIOS[failed.scenario], failed.seed, fewer)
-        if tried.wrong is not None:
-            smallest = tried
-    return smallest
+    while True:
+        for number in sorted(smallest.faults, reverse=True):
+            fewer = {each: fault for each, fault in smallest.faults.items() if each != number}
+            tried = replay(SCENARIOS[failed.scenario], failed.seed, fewer)
+            if tried.wrong is not None:
+                smallest = tried
+                break
+        else:
+            return smallest
+
+
+def in_parallel(look: Callable[[int], Report], parts: int) -> Report:
+    """The parts of a search, on all cores; what they came to, together."""
+    whole = Report()
+    with ProcessPoolExecutor(mp_context=multiprocessing.get_context("fork")) as workers:
+        for part in workers.map(look, range(parts)):
+            whole.points += part.points
+            whole.ran += part.ran
+            whole.calls += part.calls
+            whole.failed += part.failed
+    return whole

@@ -1,13 +1,14 @@
 """The rules that are never broken (S1-S8), judged after every effect, and what must hold at rest.
 
 Each property is a function of its own: it sees the truth and the effect, and says in words what is wrong, if anything.
-They know nothing of how a controller works; only that names, marks and documents mean what the design says they mean.
+They know nothing of how a controller works, and use nothing of it; only names, marks and documents mean to them what
+the design says that they mean.
 """
 
 from collections.abc import Callable, Iterator
 
-from mooring.core import mapping
 from mooring.model import names
+from mooring.model.cloud import PortId
 from mooring.model.gateway import Key
 from mooring.model.kubernetes import Service
 from tests.simulation.gateway import GatewayTwin
@@ -37,6 +38,8 @@ def s2_acknowledged_first(truth: Truth, effect: Effect) -> Iterator[str]:
     for service in _published_now(effect):
         if effect.process is None:
             continue
+        given = truth.published.setdefault(service.metadata.uid, set())
+        given.update(each.ip for each in service.status.load_balancer.ingress)
         live = [each for each in truth.gateways.values() if _live(truth, effect, each)]
         if not live:
             yield f"{service.name} was given an address while no gateway was live"
@@ -58,7 +61,7 @@ def s3_needed_is_kept(truth: Truth, effect: Effect) -> Iterator[str]:
         return
     port = getattr(before, "port_id", before.id)
     for service in truth.services.values():
-        if mapping.can_be_managed(service) and mapping.port_of(service) == port and port is not None:
+        if _wanted(service) and _port_of(service) == port and port is not None:
             yield f"{parts[2]} {parts[3]} was deleted while {service.name} uses it"
 
 
@@ -89,7 +92,7 @@ def s5_theirs_is_theirs(_truth: Truth, effect: Effect) -> Iterator[str]:
         if _theirs(before) != _theirs(after):
             yield f"something of {name} was changed that is its owner's"
         had = before.status.load_balancer.ingress
-        if had and not mapping.has_ours(before) and after.status.load_balancer.ingress != had:
+        if had and not _has_ours(before) and after.status.load_balancer.ingress != had:
             yield f"the address that somebody gave to {name} was changed"
         if before.metadata.annotations.get(names.MANAGED) == "false" != after.metadata.annotations.get(names.MANAGED):
             yield f"{name} had opted out"
@@ -132,10 +135,10 @@ def at_rest(truth: Truth) -> Iterator[str]:
 
 def _wanted_are_served(truth: Truth) -> Iterator[str]:
     for service in truth.services.values():
-        foreign = service.status.load_balancer.ingress and not mapping.has_ours(service)
-        if not mapping.can_be_managed(service) or foreign:
+        foreign = service.status.load_balancer.ingress and not _has_ours(service)
+        if not _wanted(service) or foreign:
             continue
-        port = truth.ports.get(mapping.port_of(service))  # type: ignore[arg-type]
+        port = truth.ports.get(_port_of(service))  # type: ignore[arg-type]
         if port is None:
             yield f"{service.name} has no port"
             continue
@@ -153,8 +156,8 @@ def _wanted_are_served(truth: Truth) -> Iterator[str]:
 
 
 def _nothing_is_left(truth: Truth) -> Iterator[str]:
-    wanted = [service for service in truth.services.values() if mapping.can_be_managed(service)]
-    needed = {mapping.port_of(service) for service in wanted}
+    wanted = [service for service in truth.services.values() if _wanted(service)]
+    needed = {_port_of(service) for service in wanted}
     for port in truth.ports.values():
         if port.name == "mooring" and port.id not in needed:
             yield f"port {port.id} is left, and nobody needs it"
@@ -167,8 +170,16 @@ def _nothing_is_left(truth: Truth) -> Iterator[str]:
             if forward.service not in served:
                 yield f"{gateway.name} still serves {forward.service}"
     for service in truth.services.values():
-        if not mapping.can_be_managed(service) and (mapping.has_ours(service) or service.deleting):
-            yield f"{service.name} still bears something of ours"
+        if not _wanted(service):
+            yield from _nothing_is_left_on(service, truth)
+
+
+def _nothing_is_left_on(service: Service, truth: Truth) -> Iterator[str]:
+    if _has_ours(service) or service.deleting:
+        yield f"{service.name} still bears something of ours"
+    shown = {each.ip for each in service.status.load_balancer.ingress}
+    if shown & truth.published.get(service.metadata.uid, set()):
+        yield f"{service.name} still shows an address that was ours"
 
 
 def _published_now(effect: Effect) -> Iterator[Service]:
@@ -190,17 +201,41 @@ def _live(truth: Truth, effect: Effect, gateway: GatewayTwin) -> bool:
 
 def _settled(truth: Truth, service: Service) -> bool:
     """Published at a port that is there, wanted, and in conflict with nobody: no view of the world may lack it."""
-    port = mapping.port_of(service)
-    if not service.status.load_balancer.ingress or not mapping.mapped(service) or port not in truth.ports:
+    port = _port_of(service)
+    if (
+        not service.status.load_balancer.ingress
+        or not (_wanted(service) and _has_ours(service))
+        or port not in truth.ports
+    ):
         return False
     if not any(each.port_id == port for each in truth.floating_ips.values()):
         return False
-    rivals = [each for each in truth.services.values() if mapping.port_of(each) == port and each.name != service.name]
+    rivals = [each for each in truth.services.values() if _port_of(each) == port and each.name != service.name]
     return not any(set(_keys(service)) & set(_keys(rival)) for rival in rivals)
 
 
+# What a Service is and wants is read here independently of the code that is judged.
+
+
+def _wanted(service: Service) -> bool:
+    spec, annotations = service.spec, service.metadata.annotations
+    ours = spec.type == "LoadBalancer" and spec.load_balancer_class == names.GATEWAY_CLASS
+    return ours and service.metadata.deletion_timestamp is None and annotations.get(names.MANAGED) != "false"
+
+
+def _has_ours(service: Service) -> bool:
+    """Our annotations (an opt-out is its owner's), or the finalizer that we rely on."""
+    annotations = service.metadata.annotations
+    managed = annotations.get(names.MANAGED) == "true"
+    return managed or names.PORT in annotations or names.FINALIZER in service.metadata.finalizers
+
+
+def _port_of(service: Service) -> PortId | None:
+    port = service.metadata.annotations.get(names.PORT)
+    return PortId(port) if port else None
+
+
 def _keys(service: Service) -> set[Key]:
-    """Not `mapping.keys`: what a Service wants is read here independently of the code that is judged."""
     return {Key(each.protocol, each.port) for each in service.spec.ports}
 
 

@@ -78,6 +78,9 @@ async def _churn(world: World, chance: random.Random) -> None:
     user = User(world)
     user.expose("foreign", "80/TCP", ours=False)
     user.set_status("foreign", "198.51.100.7")
+    if chance.random() < 0.3:
+        user.expose("given", "80/TCP")
+        user.set_status("given", "198.51.100.8")
     alive: list[str] = []
     for number in range(chance.randrange(2, 7)):
         await user.wait(chance.choice((0.0, 0.01, 0.1, 1.0, 5.0, 20.0)))
@@ -87,7 +90,7 @@ async def _churn(world: World, chance: random.Random) -> None:
             alive.append(name)
             continue
         name = chance.choice(alive)
-        deed = chance.randrange(6)
+        deed = chance.randrange(7)
         if deed == 0:
             user.delete(name)
             alive.remove(name)
@@ -99,6 +102,13 @@ async def _churn(world: World, chance: random.Random) -> None:
             user.annotate(name, names.PORT, None)
         elif deed == 4:
             user.annotate(name, "owner", "somebody")
+        elif deed == 5:
+            user.hold(name)
+            await user.wait(chance.choice((0.0, 1.0)))
+            user.delete(name)
+            await user.wait(chance.choice((1.0, 30.0)))
+            user.let_go(name)
+            alive.remove(name)
         else:
             user.delete(name)
             user.expose(name + "x", *_some_ports(chance))

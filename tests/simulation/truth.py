@@ -44,6 +44,8 @@ class Truth:
         self.mark = mark.dump(cluster)
         self.ports: dict[PortId, Port] = {}
         self.floating_ips: dict[FloatingIpId, FloatingIp] = {}
+        self.published: dict[str, set[str]] = {}
+        """The addresses that controllers have given to a Service, by its uid, ever."""
         self.now = 0.0
         opened = kube.watch(Request("watch services", "GET", "/api/v1/services", WATCH))
         if not isinstance(opened, Subscription):

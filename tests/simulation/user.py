@@ -7,10 +7,12 @@ from typing import Any
 import msgspec
 
 from mooring.model import names
+from mooring.model.kubernetes import Name
 from mooring.wire.http import Request
 from tests.simulation.world import World
 
 SERVICES = "/api/v1/namespaces/shop/services"
+HOLD = "example.org/hold"
 MERGE = {"content-type": "application/merge-patch+json"}
 
 
@@ -38,6 +40,18 @@ class User:
     def hide(self, name: str) -> None:
         """Make it a Service of type ClusterIP."""
         self._patch(name, {"spec": {"type": "ClusterIP", "loadBalancerClass": None}})
+
+    def hold(self, name: str) -> None:
+        """Put a finalizer on it, as other controllers do."""
+        self._patch(name, {"metadata": {"finalizers": [*self._finalizers(name), HOLD]}})
+
+    def let_go(self, name: str) -> None:
+        """Take that finalizer off again."""
+        self._patch(name, {"metadata": {"finalizers": [each for each in self._finalizers(name) if each != HOLD]}})
+
+    def _finalizers(self, name: str) -> tuple[str, ...]:
+        service = self._world.truth.services.get(Name("shop", name))
+        return service.metadata.finalizers if service else ()
 
     def delete(self, name: str) -> None:
         self._do("DELETE", f"{SERVICES}/{name}", {})

@@ -17,11 +17,12 @@ from msgspec import Struct
 from mooring.cloud.twin import neutron
 from mooring.cloud.twin.neutron import NeutronTwin
 from mooring.cloud.twin.state import Caller
-from mooring.controller.controller import Controller
+from mooring.controller.controller import Controller, Outside
 from mooring.controller.leader import Times
 from mooring.controller.ports import Place
 from mooring.kube.twin.server import KubeTwin
 from mooring.model.cloud import FloatingIp, NetworkId, Port, ProjectId, SubnetId
+from mooring.wire.calls import CountedCalls
 from mooring.wire.http import Request, Response
 from tests.simulation import properties
 from tests.simulation.faults import Fault
@@ -129,10 +130,18 @@ class World:
         process = Process(f"{name}.{self._lives}")
         context = contextvars.copy_context()
         context.run(PROCESS.set, process)
+        gateways = {
+            each: GatewaySeam(self, process, GatewayServer(twin, self.judge)) for each, twin in self.gateways.items()
+        }
         controller = Controller(
-            Seam(self, process, KubeServer(self.kube, self.judge)),
-            Seam(self, process, NeutronServer(self.neutron, MEMBER, self.judge)),
-            {each: GatewaySeam(self, process, GatewayServer(twin, self.judge)) for each, twin in self.gateways.items()},
+            Outside(
+                Seam(self, process, KubeServer(self.kube, self.judge)),
+                Seam(self, process, NeutronServer(self.neutron, MEMBER, self.judge)),
+                gateways,
+                CountedCalls(),
+                CountedCalls(),
+                CountedCalls(),
+            ),
             self.place,
             process.name,
             clock=self.clock,
@@ -199,10 +208,10 @@ class World:
         """Until a leader has audited everything after the last disturbance and has nothing more to do."""
         audits: tuple[object, int] | None = None
         while True:
-            settled = LEASE_SECONDS + PAUSE if self._faulted else 1.0  # a lost lease shows late
             if self.loop.time() > self.disturbed_at + DEADLINE:
                 raise Violation(f"no rest {DEADLINE:g} s after the last disturbance")
             await asyncio.sleep(5.0)
+            settled = LEASE_SECONDS + PAUSE if self._faulted else 1.0  # a lost lease shows late
             leader = next((each.leader for each in self._controllers.values() if each.leader), None)
             if leader is None or not leader.idle or self.loop.time() < self.disturbed_at + settled:
                 audits = None

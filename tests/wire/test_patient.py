@@ -12,7 +12,7 @@ import pytest
 from mooring.wire import patient
 from mooring.wire.calls import CountedCalls, MeteredCalls
 from mooring.wire.http import NoAnswer, NotSent, Request, Response, Stream
-from mooring.wire.patient import Patient
+from mooring.wire.patient import PatientSender, PatientTransport
 from tests.simulation.loop import run_virtually
 
 READ = Request("get things", "GET", "/things")
@@ -44,7 +44,7 @@ class Server:
 
 
 def sent(server: Server, request: Request, *, patience: float = 60.0) -> Response:
-    return run_virtually(Patient(server, CountedCalls(), patience=patience).send(request))
+    return run_virtually(PatientSender(server, CountedCalls(), patience=patience).send(request))
 
 
 @pytest.mark.parametrize("request_", [READ, WRITE])
@@ -94,7 +94,7 @@ def test_no_more_calls_in_flight_than_allowed() -> None:
     server = Server(Response(200))
 
     async def many() -> None:
-        sender = Patient(server, CountedCalls(), in_flight=3)
+        sender = PatientSender(server, CountedCalls(), in_flight=3)
         await asyncio.gather(*(sender.send(READ) for _ in range(10)))
 
     run_virtually(many())
@@ -106,7 +106,7 @@ def test_who_waits_for_the_server_keeps_nobody_from_asking() -> None:
     server = Server(Response(429, {"retry-after": "20"}), Response(200))
 
     async def two() -> list[float]:
-        sender = Patient(server, CountedCalls(), in_flight=1)
+        sender = PatientSender(server, CountedCalls(), in_flight=1)
         await asyncio.gather(sender.send(READ), sender.send(READ))
         return server.asked
 
@@ -126,10 +126,21 @@ def test_every_call_is_counted_by_how_it_ended(answer: Callable[[], Response | E
 
     async def ask() -> None:
         with contextlib.suppress(NotSent, NoAnswer):
-            await Patient(Server(answer()), calls).send(READ)
+            await PatientSender(Server(answer()), calls).send(READ)
 
     run_virtually(ask())
     assert calls.by_outcome == {("get things", outcome): 1}
+
+
+def test_an_opened_stream_is_counted_too() -> None:
+    calls = CountedCalls()
+
+    async def open_one() -> None:
+        with pytest.raises(NotSent):
+            await PatientTransport(Server(Response(200)), calls).open(READ)
+
+    run_virtually(open_one())
+    assert calls.by_outcome == {("get things", "not sent"): 1}
 
 
 def test_a_call_that_was_given_up_is_counted() -> None:
@@ -138,7 +149,7 @@ def test_a_call_that_was_given_up_is_counted() -> None:
     async def give_up() -> None:
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.1):
-                await Patient(Server(Response(200)), calls).send(READ)
+                await PatientSender(Server(Response(200)), calls).send(READ)
 
     run_virtually(give_up())
     assert calls.by_outcome == {("get things", "cancelled"): 1}
@@ -147,7 +158,7 @@ def test_a_call_that_was_given_up_is_counted() -> None:
 
 def test_metrics_have_kind_outcome_and_time() -> None:
     registry = prometheus_client.CollectorRegistry()
-    run_virtually(Patient(Server(Response(200)), MeteredCalls("cloud", registry)).send(WRITE))
+    run_virtually(PatientSender(Server(Response(200)), MeteredCalls("cloud", registry)).send(WRITE))
     labels = {"call": "create things", "outcome": "200"}
     assert registry.get_sample_value("mooring_cloud_calls_total", labels) == 1.0
     assert registry.get_sample_value("mooring_cloud_call_seconds_sum", {"call": "create things"}) == 0.5

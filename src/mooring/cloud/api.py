@@ -9,7 +9,7 @@ bumps revisions by itself, too: a port's when it is bound or its tags change, a 
 import urllib.parse
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -25,7 +25,7 @@ from mooring.model.cloud import (
     RouterId,
     SubnetId,
 )
-from mooring.wire.http import NO_HEADERS, NoAnswer, NotSent, Request, Response
+from mooring.wire.http import NO_HEADERS, NoAnswer, NotSent, Request, Response, Sender
 
 T = TypeVar("T", bound=Resource)
 Id = TypeVar("Id", bound=str)
@@ -51,12 +51,6 @@ METHODS = {
 }
 
 Filter = str | bool | int | Iterable[str]
-
-
-class Sender(Protocol):
-    """The part of a transport that Neutron needs: nothing there arrives in pieces."""
-
-    async def send(self, request: Request) -> Response: ...
 
 
 class Cloud:

@@ -10,23 +10,24 @@ from http import HTTPStatus
 import msgspec
 from msgspec import Struct
 
+from mooring.controller.fence import LeaseLost
 from mooring.model.gateway import Document, Held
-from mooring.wire.http import NoAnswer, NotSent, Request, Transport
+from mooring.wire.http import NoAnswer, NotSent, Request, Sender
 
 GRACE = 3.0
 
 
 class _Gateway(Struct):
-    transport: Transport
+    sender: Sender
     held: Held = Held()
     failing_since: float | None = None
 
 
 class Agents:
-    """All agents, each behind a transport of its own."""
+    """All agents, each behind a sender of its own."""
 
-    def __init__(self, transports: Mapping[str, Transport]) -> None:
-        self._gateways = {name: _Gateway(transports[name]) for name in sorted(transports)}
+    def __init__(self, senders: Mapping[str, Sender]) -> None:
+        self._gateways = {name: _Gateway(senders[name]) for name in sorted(senders)}
 
     async def ask(self) -> int:
         """Ask every agent what it holds; the highest epoch that any of them has seen."""
@@ -58,11 +59,13 @@ class Agents:
     async def _tell(self, gateway: _Gateway, request: Request) -> None:
         loop = asyncio.get_running_loop()
         try:
-            response = await gateway.transport.send(request)
+            response = await gateway.sender.send(request)
             if response.status in {HTTPStatus.OK, HTTPStatus.CONFLICT}:  # in both it says what it holds
                 gateway.held = msgspec.json.decode(response.body, type=Held)
                 gateway.failing_since = None
                 return
+        except LeaseLost:
+            return
         except (NotSent, NoAnswer, msgspec.DecodeError):
             pass
         if gateway.failing_since is None:

@@ -5,9 +5,11 @@ import random
 from collections.abc import Callable, Mapping
 from datetime import datetime
 
+from msgspec import Struct
+
 from mooring.cloud.api import Cloud
 from mooring.controller.agents import Agents
-from mooring.controller.fence import Fenced
+from mooring.controller.fence import FencedSender, FencedTransport
 from mooring.controller.leader import Leader, Times
 from mooring.controller.ports import Place, Ports
 from mooring.kube.api import Api
@@ -16,19 +18,44 @@ from mooring.kube.kinds import SERVICES
 from mooring.kube.reflector import Reflector
 from mooring.kube.store import Store
 from mooring.model.kubernetes import Name, Service
-from mooring.wire.http import Transport
+from mooring.wire.calls import Calls
+from mooring.wire.http import Sender, Transport
+from mooring.wire.patient import PatientSender, PatientTransport
 
 LEASE = Name("mooring-system", "mooring-controller")
 
 
+class Outside(Struct, frozen=True):
+    """The ways to everything that a controller touches, and who counts the calls on each."""
+
+    kube: Transport
+    cloud: Sender
+    agents: Mapping[str, Sender]
+    kube_calls: Calls
+    cloud_calls: Calls
+    agent_calls: Calls
+
+    def fenced(self, term: Term) -> "Outside":
+        """The same for one term. The fence stands next to the wire: what waited for its turn is checked last."""
+        return Outside(
+            PatientTransport(FencedTransport(self.kube, term), self.kube_calls),
+            PatientSender(FencedSender(self.cloud, term), self.cloud_calls),
+            {
+                name: PatientSender(FencedSender(each, term), self.agent_calls, patience=0.0)
+                for name, each in self.agents.items()
+            },
+            self.kube_calls,
+            self.cloud_calls,
+            self.agent_calls,
+        )
+
+
 class Controller:
-    """Built from its ways to the outside. `leader` is the work of the term under way."""
+    """Follows the Services always, leads sometimes. `leader` is the work of the term under way."""
 
     def __init__(  # noqa: PLR0913 - its ways to the outside, its clock and its chance
         self,
-        kube: Transport,
-        cloud: Transport,
-        agents: Mapping[str, Transport],
+        outside: Outside,
         place: Place,
         identity: str,
         *,
@@ -38,17 +65,14 @@ class Controller:
         lease_seconds: float = 15.0,
         renewal_seconds: float = 5.0,
     ) -> None:
-        self._kube = kube
-        self._cloud = cloud
-        self._agents = agents
+        self._outside = outside
         self._place = place
         self._chance = chance
         self._times = times
         self._services: Store[Service] = Store()
-        self._reflector = Reflector(Api(kube), SERVICES, self._services, chance)
-        self._election = Election(
-            Api(kube), LEASE, identity, clock, chance, duration=lease_seconds, renewal=renewal_seconds
-        )
+        api = Api(PatientTransport(outside.kube, outside.kube_calls))
+        self._reflector = Reflector(api, SERVICES, self._services, chance)
+        self._election = Election(api, LEASE, identity, clock, chance, duration=lease_seconds, renewal=renewal_seconds)
         self.leader: Leader | None = None
 
     async def run(self) -> None:
@@ -57,11 +81,12 @@ class Controller:
             tasks.create_task(self._election.run(self._lead))
 
     async def _lead(self, term: Term) -> None:
+        outside = self._outside.fenced(term)
         self.leader = Leader(
-            Api(Fenced(self._kube, term)),
+            Api(outside.kube),
             self._services,
-            Ports(Cloud(Fenced(self._cloud, term)), self._place),
-            Agents({name: Fenced(each, term) for name, each in self._agents.items()}),
+            Ports(Cloud(outside.cloud), self._place),
+            Agents(outside.agents),
             term,
             raise_epoch=self._election.raise_epoch,
             times=self._times,

@@ -83,6 +83,7 @@ class Leader:
         self._queue: WorkQueue[Item] = WorkQueue(chance, first=times.first_retry, longest=times.longest_retry)
         self._allocations: Allocations[PortId, Name] = Allocations()
         self._offered: frozenset[PortId] = frozenset()
+        self._public: frozenset[str] = frozenset()
         self._document = Document(0, 0, "", ())
         self._acknowledged: dict[str, tuple[Forward, ...]] | None = None
         self._waiting: set[Name] = set()  # for the gateways
@@ -211,6 +212,7 @@ class Leader:
             fits=port is not None and self._fits(service, port),
             candidate=self._candidate(service),
             address=(self._ports.public_address(port) or "") if port else "",
+            shows_ours=any(each.ip in self._public for each in service.status.load_balancer.ingress),
             served=acknowledged and self._agents.hold(self._document) and (self._agents.live() or not wanted),
         )
 
@@ -294,6 +296,7 @@ class Leader:
         self._offer()
 
     def _offer(self) -> None:
+        self._public = self._ports.public_addresses()
         usable = self._ports.usable()
         for port in self._offered.difference(usable):
             self._allocations.withdraw(port)

@@ -35,6 +35,7 @@ class Ports:
         self._mark = mark.dump(place.cluster)
         self.ports: dict[PortId, Port] = {}
         self.floating_ips: dict[FloatingIpId, FloatingIp] = {}
+        self._by_port: dict[PortId, FloatingIp] = {}
         self.known = False
         """Whether this is what Neutron has, as far as we can know."""
 
@@ -43,7 +44,10 @@ class Ports:
         ports = await self._cloud.list(PORTS, description=self._mark)
         floating_ips = await self._cloud.list(FLOATING_IPS, description=self._mark)
         self.ports = {each.id: each for each in ports}
-        self.floating_ips = {each.id: each for each in floating_ips}
+        self.floating_ips = {}
+        self._by_port = {}
+        for each in floating_ips:
+            self._add(each)
         self.known = True
 
     def address(self, port: PortId) -> str | None:
@@ -55,8 +59,14 @@ class Ports:
         """The address at which a port is reached from outside; None while it is not yet."""
         if self._place.floating_network is None:
             return self.address(port)
-        found = self._floating_ip_of(port)
+        found = self._by_port.get(port)
         return found.floating_ip_address if found else None
+
+    def public_addresses(self) -> frozenset[str]:
+        """Every address of ours that somebody may be sent to."""
+        if self._place.floating_network is None:
+            return frozenset(each.ip_address for port in self.ports.values() for each in port.fixed_ips)
+        return frozenset(each.floating_ip_address for each in self.floating_ips.values())
 
     def usable(self) -> list[PortId]:
         """Ports that may be given to somebody: reachable, and not going away. Oldest first."""
@@ -102,11 +112,12 @@ class Ports:
 
     async def _make_floating_ip(self, port: PortId, network: NetworkId) -> None:
         wanted = {"floating_network_id": network, "port_id": port, "description": self._mark}
-        found = await self._cloud.create(FLOATING_IPS, wanted)
-        self.floating_ips[found.id] = found
+        self._add(await self._cloud.create(FLOATING_IPS, wanted))
 
-    def _floating_ip_of(self, port: PortId) -> FloatingIp | None:
-        return next((each for each in self.floating_ips.values() if each.port_id == port), None)
+    def _add(self, floating_ip: FloatingIp) -> None:
+        self.floating_ips[floating_ip.id] = floating_ip
+        if floating_ip.port_id is not None:
+            self._by_port[floating_ip.port_id] = floating_ip
 
 
 def _going(what: Ours) -> bool:

@@ -2,16 +2,24 @@
 
 has ours = it bears our annotation, our finalizer or our port, however it came by them.
 
-has ours  can be managed  has port       ->  next step
---------  --------------  -------------      ---------
-no        no              -                  nothing
-no        yes             -                  manage: annotation and finalizers
-no        yes, but an address of others      nothing: it is not ours to change
-yes       yes             none               the first port that fits, else a new one; annotate
-yes       yes             fits, unserved     push to the gateways
-yes       yes             fits, served       publish the address, if it is not there already
-yes       yes             does not fit       take the address back; then as if it had none
-yes       no              -                  take the address back; forget the port; push; let go
+has ours  can be managed  has port          shows            ->  next step
+--------  --------------  ----------------  ---------------      ---------
+no        no              -                 -                    nothing
+no        yes             -                 nothing              manage: annotation and finalizers
+no        yes             -                 an address           nothing: somebody else serves it
+yes       yes             no                an address of ours   take the address back
+yes       yes             no                somebody else's      nothing: it is not ours to change
+yes       yes             no                nothing              the first port that fits, else a new one; annotate
+yes       yes             does not fit      an address           take the address back
+yes       yes             does not fit      nothing              as if it had none
+yes       yes             fits, not served  -                    push to the gateways
+yes       yes             fits, served      its address          nothing
+yes       yes             fits, served      anything else        publish the address
+yes       no              yes               an address           take the address back
+yes       no              yes               nothing              forget the port
+yes       no              no                an address of ours   take the address back
+yes       no              no                -, not served        push to the gateways
+yes       no              no                -                    let go: annotation and finalizers
 """
 
 from msgspec import Struct
@@ -31,6 +39,8 @@ class Seen(Struct, frozen=True):
     """Its port is ours, there, and nobody before it has what it wants on it."""
     candidate: PortId | None = None
     """The first port of ours that is free for it."""
+    shows_ours: bool = False
+    """The address that it shows is one of ours, be it that of its port or not."""
     address: str = ""
     """The address at which its port is reached from outside."""
     served: bool = False
@@ -72,28 +82,37 @@ def mapped(service: Service) -> bool:
 
 def next_step(seen: Seen) -> Step:
     service = seen.service
-    published = bool(service.status.load_balancer.ingress)
     if not can_be_managed(service):
-        return _leave(seen, published=published) if has_ours(service) else Rest("NotOurs")
+        return _leave(seen) if has_ours(service) else Rest("NotOurs")
     if not has_ours(service):
-        return Rest("ForeignAddress") if published else Manage()
+        return Rest("ForeignAddress") if _shown(service) else Manage()
     if port_of(service) is None or not seen.fits:
-        if published:
-            return Clear()
-        return MakePort() if seen.candidate is None else Annotate(seen.candidate)
+        return _find_port(seen)
     if not seen.served:
         return Push()
-    return Rest("Served") if _publishes(service, seen.address) else Publish(seen.address)
+    return Rest("Served") if _shown(service) == [seen.address] else Publish(seen.address)
 
 
-def _leave(seen: Seen, *, published: bool) -> Step:
+def _find_port(seen: Seen) -> Step:
+    """A Service without a port that fits. What it shows is taken back first: it may get another address."""
+    if _shown(seen.service):
+        return Clear() if _shows_ours(seen) else Rest("ForeignAddress")
+    return MakePort() if seen.candidate is None else Annotate(seen.candidate)
+
+
+def _leave(seen: Seen) -> Step:
     """Unmap in the seed's order: nobody is sent to an address that the next step takes away."""
-    if published and port_of(seen.service) is not None:
+    if _shown(seen.service) and _shows_ours(seen):
         return Clear()
     if port_of(seen.service) is not None:
         return Forget()
     return LetGo() if seen.served else Push()
 
 
-def _publishes(service: Service, address: str) -> bool:
-    return [each.ip for each in service.status.load_balancer.ingress] == [address]
+def _shows_ours(seen: Seen) -> bool:
+    """While it has a port of ours, its status is ours, whatever it says."""
+    return seen.shows_ours or port_of(seen.service) is not None
+
+
+def _shown(service: Service) -> list[str]:
+    return [each.ip for each in service.status.load_balancer.ingress]

@@ -4,6 +4,7 @@ A list carries no resourceVersion, so it is consistent: it shows everything that
 Writes carry the version that the decision was made on; a Conflict means that the world has moved on.
 """
 
+import asyncio
 import functools
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -22,6 +23,8 @@ T = TypeVar("T", bound=Resource)
 Decoded = TypeVar("Decoded")
 
 PAGE = 500
+REFUSAL_SECONDS = 10.0
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError)
 JSON = {"content-type": "application/json"}
 MERGE = {"content-type": "application/merge-patch+json"}
 WATCH = (("watch", "1"), ("allowWatchBookmarks", "true"))
@@ -73,7 +76,7 @@ class _Status(Struct, frozen=True):
     code: int = 0
 
 
-class _ErrorEvent(Struct, frozen=True):
+class _ErrorEvent(Struct, frozen=True, tag_field="type", tag="ERROR"):
     object: _Status
 
 
@@ -187,7 +190,7 @@ class Watch(Generic[T]):
     def _event(self, line: bytes) -> WatchEvent[T]:
         try:
             event: WatchEvent[T] = self._decode(line)
-        except msgspec.DecodeError as error:
+        except UNREADABLE as error:
             raise _event_error(line, self._told) from error
         if event.type == "ERROR":
             raise _event_error(line, self._told)
@@ -198,7 +201,7 @@ def _event_error(line: bytes, told: str) -> errors.KubeError:
     """What an event that holds no object of the kind means: the server's own error, or nonsense."""
     try:
         status = _decoder(_ErrorEvent).decode(line).object
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return errors.BadAnswer(f"{told}: an event cannot be read")
     kind = _failure(status.code, status.reason)
     text = f"{told}: {status.code} {status.message}"
@@ -233,7 +236,7 @@ def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:  # noqa: ANN401 - a type; 
 def _decoded(kind: type[Decoded], request: Request, response: Response) -> Decoded:
     try:
         answer: Decoded = _decoder(kind).decode(response.body)  # type: ignore[arg-type]
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         told = f"{_told(request)}: the answer cannot be read: {error}"
         raise (errors.Unknown if request.writes else errors.BadAnswer)(told) from error
     return answer
@@ -243,7 +246,7 @@ def _refusal(request: Request, response: Response) -> errors.KubeError:
     """The error that an answer stands for. Not every server on the way speaks JSON."""
     try:
         status = _decoder(_Status).decode(response.body)
-    except msgspec.DecodeError:
+    except UNREADABLE:
         status = _Status(message=response.body[:200].decode(errors="replace"))
     told = f"{_told(request)}: {response.status} {status.message}"
     kind = _failure(response.status, status.reason)
@@ -265,12 +268,13 @@ def _told(request: Request) -> str:
 
 
 async def _whole(stream: Stream) -> Response:
-    """What a refused stream says."""
+    """What a refused stream says, as far as it says it soon."""
     pieces = []
     try:
-        while piece := await stream.read():
-            pieces.append(piece)
-    except NoAnswer:
+        async with asyncio.timeout(REFUSAL_SECONDS):
+            while piece := await stream.read():
+                pieces.append(piece)
+    except (NoAnswer, TimeoutError):
         pass
     finally:
         await stream.close()

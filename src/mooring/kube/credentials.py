@@ -6,19 +6,23 @@ no longer takes the one that we have. Knows nothing of requests.
 
 import asyncio
 import base64
+import contextlib
 import os
 import ssl
+import subprocess
 from pathlib import Path
 from typing import Protocol
 
 import msgspec
+import yaml  # type: ignore[import-untyped] # lightkube's own reader; only its errors concern us
 from lightkube.config import client_adapter
-from lightkube.config.kubeconfig import KubeConfig, SingleConfig
+from lightkube.config.kubeconfig import DEFAULT_KUBECONFIG, KubeConfig, SingleConfig
 from lightkube.config.models import User, UserExec
 from lightkube.core.exceptions import ConfigError
 from msgspec import Struct
 
 EXEC_VERSIONS = tuple(f"client.authentication.k8s.io/{version}" for version in ("v1", "v1beta1", "v1alpha1"))
+EXEC_SECONDS = 60.0
 
 
 class BadCredentials(Exception):
@@ -53,7 +57,9 @@ class TokenFile:
                 token = (await asyncio.to_thread(self._file.read_text)).strip()
             except OSError as error:
                 raise BadCredentials(f"the token's file {self._file} cannot be read: {error.strerror}") from error
-            self._header = f"Bearer {token}"
+            except UnicodeDecodeError:
+                raise BadCredentials(f"the token's file {self._file} holds no token") from None
+            self._header = _bearer(token, f"the token's file {self._file}")
         return self._header
 
 
@@ -71,11 +77,13 @@ class Program:
     def __init__(self, program: UserExec) -> None:
         self._program = program
         self._header: str | None = None
+        self._alone = asyncio.Lock()
 
     async def header(self, *, refused: str | None) -> str | None:
-        if self._header is None or self._header == refused:
-            self._header = f"Bearer {await self._token()}"
-        return self._header
+        async with self._alone:  # one token is enough for all who wait for it
+            if self._header is None or self._header == refused:
+                self._header = _bearer(await self._token(), f"credential program {self._program.command}")
+            return self._header
 
     async def _token(self) -> str:
         version, command = self._program.apiVersion, self._program.command
@@ -86,15 +94,40 @@ class Program:
         environment["KUBERNETES_EXEC_INFO"] = msgspec.json.encode(info).decode()
         try:
             process = await asyncio.create_subprocess_exec(
-                command or "", *self._program.args or (), env=environment, stdout=asyncio.subprocess.PIPE
+                command, *self._program.args or (), env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
             )
         except OSError as error:
             raise BadCredentials(f"credential program {command} cannot be started: {error.strerror}") from error
-        output, _ = await process.communicate()
+        output = await _output(process, f"credential program {command}")
         try:
             return msgspec.json.decode(output, type=_ExecCredential).status.token
-        except msgspec.DecodeError as error:
-            raise BadCredentials(f"credential program {command} gave no token (exit {process.returncode})") from error
+        except ValueError:
+            raise BadCredentials(f"credential program {command} gave no token") from None  # its text may hold one
+
+
+async def _output(process: asyncio.subprocess.Process, told: str) -> bytes:
+    """What a program prints until it ends well. Whatever else happens, it does not stay."""
+    try:
+        async with asyncio.timeout(EXEC_SECONDS):
+            output, _ = await process.communicate()
+    except TimeoutError:
+        raise BadCredentials(f"{told} gave no answer in {EXEC_SECONDS:g} s") from None
+    finally:
+        if process.returncode is None:
+            process.kill()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(1):
+                    await process.wait()
+    if process.returncode:
+        raise BadCredentials(f"{told} failed with exit code {process.returncode}")
+    return output
+
+
+def _bearer(token: str, told: str) -> str:
+    """The header of a token, which is one printable word: anything else could not be sent."""
+    if not token or not token.isascii() or not token.isprintable() or " " in token:
+        raise BadCredentials(f"{told} holds no token")
+    return f"Bearer {token}"
 
 
 class Access(Struct, frozen=True):
@@ -107,23 +140,38 @@ class Access(Struct, frozen=True):
 
 def access(kubeconfig: str | None = None, context: str | None = None) -> Access:
     """What the kubeconfig says; without one the pod's ServiceAccount, then KUBECONFIG and the usual place."""
+    file = kubeconfig or os.environ.get("KUBECONFIG", DEFAULT_KUBECONFIG)
     try:
         config = KubeConfig.from_file(kubeconfig) if kubeconfig else KubeConfig.from_env()
         chosen = config.get(context)
-        if chosen is None:
-            raise BadCredentials(f"{kubeconfig or 'the kubeconfig'} has no current context: name one")
-        user = chosen.user or User()
+    except yaml.YAMLError as error:  # its text shows the line, and a token stands in one
+        line = f", line {error.problem_mark.line + 1}" if isinstance(error, yaml.MarkedYAMLError) else ""
+        raise BadCredentials(f"{file} cannot be used: it is not YAML{line}") from None
+    except KeyError as error:
+        raise BadCredentials(f"{file} cannot be used: there is no {error}") from error
+    except (ConfigError, OSError, ValueError) as error:
+        raise BadCredentials(f"{file} cannot be used: {error}") from error
+    except (AttributeError, TypeError) as error:
+        raise BadCredentials(f"{file} cannot be used: it is no kubeconfig") from error
+    if chosen is None:
+        raise BadCredentials(f"{file} has no current context: name one")
+    server = chosen.cluster.server
+    if not server.startswith(("http://", "https://")) or not server.partition("://")[2].strip("/"):
+        raise BadCredentials(f"{file} cannot be used: its server {server!r} is no address with http:// or https://")
+    user = chosen.user or User()
+    try:
         tls = client_adapter.verify_cluster(chosen.cluster, user, chosen.abs_file, trust_env=False)
     except (ConfigError, OSError, ValueError) as error:
-        raise BadCredentials(f"{kubeconfig or 'the kubeconfig'} cannot be used: {error}") from error
-    return Access(chosen.cluster.server, tls, _credentials(user, chosen))
+        told = f"{file} cannot be used: a certificate or key that it names cannot be read: {error}"
+        raise BadCredentials(told) from error
+    return Access(server, tls, _credentials(user, chosen, file))
 
 
-def _credentials(user: User, chosen: SingleConfig) -> Credentials:
+def _credentials(user: User, chosen: SingleConfig, file: str) -> Credentials:
     if user.token_file is not None:
         return TokenFile(Path(chosen.abs_file(user.token_file)))
     if user.token is not None:
-        return Fixed(f"Bearer {user.token}")
+        return Fixed(_bearer(user.token.strip(), file))
     if user.exec is not None:
         return Program(user.exec)
     if user.username and user.password:

@@ -57,7 +57,7 @@ class Election:
         *,
         duration: float = 5.0,
         renewal: float = 1.0,
-        trouble: Callable[[errors.KubeError], None] = lambda _: None,
+        trouble: Callable[[Exception], None] = lambda _: None,
     ) -> None:
         self._api = api
         self._lease = lease
@@ -116,7 +116,7 @@ class Election:
             self._trouble(error)
 
     async def _try(self, lease: Lease | None) -> Term | None:
-        begin = asyncio.get_running_loop().time()
+        begin = self._now()
         epoch = max(self._highest, _epoch(lease)) + 1
         if lease is None:
             meta = Meta(name=self._lease.name, namespace=self._lease.namespace, annotations={EPOCH: str(epoch)})
@@ -143,13 +143,16 @@ class Election:
             work.result()  # its failure is the caller's
 
     async def _renew(self, term: Term) -> None:
-        """Returns when the term is over: somebody else wrote the Lease, or time is up without an answer."""
+        """Returns when the term is over: somebody else wrote the Lease, or time is up without an answer.
+
+        A request that hangs is given up after as long as it takes until the next one, so that there is a next one.
+        """
         wait = self._renewal
         while term.held():
-            await asyncio.sleep(min(wait, max(term.ends - asyncio.get_running_loop().time(), 0)))
+            await asyncio.sleep(min(wait, max(term.ends - self._now(), 0)))
             wait = self._renewal
             try:
-                async with asyncio.timeout_at(term.ends):
+                async with asyncio.timeout(self._renewal):
                     await self._write(term, term.epoch)
             except errors.Conflict:
                 if not await self._still_ours(term):
@@ -157,11 +160,9 @@ class Election:
                 wait = 0.0
             except errors.NotFound:
                 return
-            except errors.KubeError as error:
+            except (errors.KubeError, TimeoutError) as error:
                 self._trouble(error)
                 wait = self._renewal / 5
-            except TimeoutError:
-                return
 
     async def _still_ours(self, term: Term) -> bool:
         """After a conflict: a renewal of ours whose answer was lost has changed the version, or another one leads."""
@@ -176,7 +177,7 @@ class Election:
         return ours
 
     async def _write(self, term: Term, epoch: int) -> None:
-        begin = asyncio.get_running_loop().time()
+        begin = self._now()
         lease = await self._patch(term.version, epoch)
         term.version, term.epoch, term.ends = lease.metadata.resource_version, epoch, begin + self._duration
         self._highest = max(self._highest, epoch)
@@ -208,7 +209,7 @@ class Election:
         return LeaseSpec(self._identity, max(round(self._duration), 1), now if acquired else None, now)
 
     def _seen(self, _before: Lease | None, _after: Lease | None) -> None:
-        self._seen_at = asyncio.get_running_loop().time()
+        self._seen_at = self._now()
         self._changed.set()
 
     def _free_at(self, lease: Lease) -> float:
@@ -218,7 +219,10 @@ class Election:
         lease = self._store.get(self._lease)
         if lease is None or not lease.spec.holder_identity:
             return self._renewal
-        return max(self._free_at(lease) - asyncio.get_running_loop().time(), self._renewal)
+        return max(self._free_at(lease) - self._now(), self._renewal)
+
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time()
 
     async def _change_or(self, seconds: float) -> None:
         with contextlib.suppress(TimeoutError):

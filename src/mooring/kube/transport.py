@@ -81,11 +81,22 @@ class HttpTransport:
                 data=request.body or None,
                 timeout=limits,
                 allow_redirects=False,
+                middlewares=(_once,) if request.writes else (),
             )
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL) as error:
             raise NotSent(_text(error)) from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise NoAnswer(_text(error)) from error
+
+
+async def _once(request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+    """A write. aiohttp would send a DELETE again when its connection breaks, but it may have been carried out."""
+    try:
+        return await handler(request)
+    except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError):
+        raise
+    except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
+        raise NoAnswer(_text(error)) from error
 
 
 class HttpStream:

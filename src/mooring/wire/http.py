@@ -57,8 +57,12 @@ class Stream(Protocol):
     async def close(self) -> None: ...
 
 
-class Transport(Protocol):
+class Sender(Protocol):
+    """The half of a transport that is enough where nothing arrives in pieces."""
+
     async def send(self, request: Request) -> Response: ...
 
+
+class Transport(Sender, Protocol):
     async def open(self, request: Request) -> Stream:
         """Send a request whose answer is read piece by piece. `seconds` bounds only the wait for its head."""

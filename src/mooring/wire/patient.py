@@ -12,7 +12,7 @@ from http import HTTPStatus
 from typing import TypeVar
 
 from mooring.wire.calls import Calls
-from mooring.wire.http import NoAnswer, NotSent, Request, Response, Stream, Transport
+from mooring.wire.http import NoAnswer, NotSent, Request, Response, Sender, Stream, Transport
 
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 30.0
@@ -20,15 +20,14 @@ LONGEST_PAUSE = 30.0
 Answered = TypeVar("Answered", Response, Stream)
 
 
-class Patient:
-    """A transport that counts and times each call, holds back what exceeds `in_flight`, and waits when told to.
+class PatientSender:
+    """A sender that counts and times each call, holds back what exceeds `in_flight`, and waits when told to.
 
-    It gives up waiting after `patience` seconds and hands on the server's refusal. A stream keeps no place in the
-    limit: it would never give it back.
+    It gives up waiting after `patience` seconds and hands on the server's refusal.
     """
 
-    def __init__(self, transport: Transport, calls: Calls, *, in_flight: int = 16, patience: float = 60.0) -> None:
-        self._transport = transport
+    def __init__(self, sender: Sender, calls: Calls, *, in_flight: int = 16, patience: float = 60.0) -> None:
+        self._sender = sender
         self._calls = calls
         self._places = asyncio.Semaphore(in_flight)
         self._patience = patience
@@ -39,7 +38,7 @@ class Patient:
         pause = FIRST_PAUSE
         while True:
             async with self._places:
-                response = await self._counted(request.what, self._transport.send(request))
+                response = await self._counted(request.what, self._sender.send(request))
             if not _repeatable(request, response):
                 return response
             wait = min(retry_after(response) or pause, LONGEST_PAUSE)
@@ -47,9 +46,6 @@ class Patient:
                 return response
             await asyncio.sleep(wait)
             pause = min(pause * 2, LONGEST_PAUSE)
-
-    async def open(self, request: Request) -> Stream:
-        return await self._counted(request.what, self._transport.open(request))
 
     async def _counted(self, what: str, call: Awaitable[Answered]) -> Answered:
         loop = asyncio.get_running_loop()
@@ -67,6 +63,17 @@ class Patient:
         finally:
             self._calls.ended(what, outcome, loop.time() - begin)
         return answer
+
+
+class PatientTransport(PatientSender):
+    """The same with streams, which keep no place in the limit: they would never give it back."""
+
+    def __init__(self, transport: Transport, calls: Calls, *, in_flight: int = 16, patience: float = 60.0) -> None:
+        super().__init__(transport, calls, in_flight=in_flight, patience=patience)
+        self._transport = transport
+
+    async def open(self, request: Request) -> Stream:
+        return await self._counted(request.what, self._transport.open(request))
 
 
 def _repeatable(request: Request, response: Response) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mooring.cloud import errors
-from mooring.cloud.api import Cloud, Sender
+from mooring.cloud.api import Cloud
 from mooring.cloud.kinds import (
     FLOATING_IPS,
     NETWORKS,
@@ -16,7 +16,7 @@ from mooring.cloud.kinds import (
     Kind,
 )
 from mooring.model.cloud import Port
-from mooring.wire.http import Request, Response
+from mooring.wire.http import Request, Response, Sender
 from tests.contract.cloud.world import NOWHERE, Site, World, every_kind, played
 
 FILTERS: list[tuple[Mapping[str, Any], str]] = [

@@ -10,7 +10,7 @@ import pytest
 from msgspec import Struct
 
 from mooring.cloud import kinds
-from mooring.cloud.api import Cloud, Sender
+from mooring.cloud.api import Cloud
 from mooring.model.cloud import (
     FloatingIp,
     Network,
@@ -22,7 +22,7 @@ from mooring.model.cloud import (
     SecurityGroup,
     Subnet,
 )
-from mooring.wire.http import Request, Response
+from mooring.wire.http import Request, Response, Sender
 
 CHANGEABLE = (
     kinds.NETWORKS,

@@ -1,0 +1,95 @@
+"""The controllers hold in every world: all faults one at a time, crashes in pairs, and many at once by chance."""
+
+import functools
+
+import pytest
+
+from tests.simulation import explore
+from tests.simulation.explore import ByChance, Report, Scripted
+from tests.simulation.faults import CRASHES, Fault
+from tests.simulation.scenarios import SCENARIOS
+
+NAMES = tuple(SCENARIOS)
+LONG = [pytest.mark.long, pytest.mark.timeout(1800)]
+SEEDS = 10_000
+SOAKED_SEEDS = 200_000
+PARTS = 40
+
+
+def holds(report: Report, what: str) -> None:
+    """Everything was run, and every property held; else the smallest failure is told, with its replay."""
+    print(f"\n{what}: {report}")  # noqa: T201 - seen with -s, and on failure
+    assert report.failed == [], str(explore.shrunk(report.failed[0]))
+    assert report.ran == report.points
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_world_without_faults(name: str) -> None:
+    run = explore.replay(SCENARIOS[name], 1, {})
+    assert run.wrong is None, str(run)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_same_seed_gives_the_same_trace(name: str) -> None:
+    first, second = (explore.run(SCENARIOS[name], 7, ByChance(7)) for _ in range(2))
+    assert first.faults == second.faults
+    assert first.trace == second.trace
+
+
+def test_a_replay_of_what_happened_by_chance_is_that_run() -> None:
+    by_chance = explore.run(SCENARIOS["churn"], 3, ByChance(3))
+    assert by_chance.faults
+    again = explore.replay(SCENARIOS["churn"], 3, by_chance.faults)
+    assert again.trace == by_chance.trace
+
+
+def test_every_fault_at_every_point_of_the_shortest_scenario() -> None:
+    holds(explore.enumerate_faults("map"), "map, every fault at every point")
+
+
+def test_some_seeds() -> None:
+    holds(explore.by_chance(explore.ANY, range(1, 301)), "any scenario, by chance")
+
+
+def test_every_kind_of_fault_is_possible_somewhere() -> None:
+    plan = Scripted({})
+    explore.run(SCENARIOS["share"], 1, plan)
+    seen = {fault for possible in plan.possible.values() for fault in possible}
+    plan = Scripted({20: Fault.CRASH_BEFORE})  # a Lease that is there already is asked for
+    explore.run(SCENARIOS["two"], 1, plan)
+    seen |= {fault for possible in plan.possible.values() for fault in possible}
+    stale = {fault for fault in Fault if fault.value.startswith("stale")}
+    assert seen | stale == set(Fault)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if "churn" not in name], ids=str)
+class TestWhole:
+    """Every scenario whose deeds are fixed, whole or in a slice."""
+
+    pytestmark = LONG
+
+    def test_every_fault_at_every_point(self, name: str) -> None:
+        holds(explore.enumerate_faults(name), f"{name}, every fault at every point")
+
+    def test_every_crash_in_the_recovery_from_a_crash(self, name: str, whole: bool) -> None:  # noqa: FBT001 - a fixture
+        every = PARTS if whole else PARTS * 8
+        parts = range(PARTS) if whole else range(4)
+        look = functools.partial(_pairs, name, every, parts)
+        holds(explore.in_parallel(look, len(parts)), f"{name}, crashes in pairs")
+
+
+def _pairs(name: str, every: int, parts: range, part: int) -> Report:
+    return explore.enumerate_pairs(name, kinds=CRASHES, every=every, part=parts[part])
+
+
+class TestByChance:
+    pytestmark = LONG
+
+    def test_many_seeds(self, whole: bool) -> None:  # noqa: FBT001 - a fixture
+        seeds = SOAKED_SEEDS if whole else SEEDS
+        look = functools.partial(_seeds, seeds // PARTS)
+        holds(explore.in_parallel(look, PARTS), "any scenario, by chance")
+
+
+def _seeds(runs: int, part: int) -> Report:
+    return explore.by_chance(explore.ANY, range(1 + part * runs, 1 + (part + 1) * runs))

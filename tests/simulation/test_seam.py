@@ -1,0 +1,228 @@
+"""Each fault does what it says: what is carried out, and what the caller learns of it."""
+
+import asyncio
+from collections import deque
+from collections.abc import Mapping
+
+import pytest
+
+from mooring.wire.http import NO_HEADERS, NoAnswer, NotSent, Request, Response, Stream
+from tests.simulation.faults import EVENTS, STALE, STATUS, WRITES, Fault
+from tests.simulation.loop import run_virtually
+from tests.simulation.process import Process
+from tests.simulation.seam import PAUSE, Seam, SimulatedStream
+
+WRITE = Request("create things", "POST", "/things", seconds=10.0)
+
+
+class Lines:
+    """A stream of numbered lines that never ends."""
+
+    status = 200
+    headers: Mapping[str, str] = NO_HEADERS
+
+    def __init__(self) -> None:
+        self._lines = deque(b"line %d\n" % number for number in range(1, 9))
+
+    async def read(self) -> bytes:
+        return self._lines.popleft()
+
+    async def close(self) -> None:
+        self._lines.clear()
+
+
+class Server:
+    """Counts what it carries out."""
+
+    name = "server"
+
+    def __init__(self) -> None:
+        self.done = 0
+        self.stale = 0
+        self.disturbed: list[Fault] = []
+
+    def possible(self, request: Request) -> tuple[Fault, ...]:  # noqa: ARG002 - all alike
+        return tuple(Fault)
+
+    def handle(self, process: Process, request: Request) -> Response:  # noqa: ARG002 - all alike
+        self.done += 1
+        return Response(201, body=b'{"made": true}')
+
+    def handle_stale(self, request: Request, back: int) -> Response:  # noqa: ARG002 - all alike
+        self.stale = back
+        return Response(200, body=b"{}")
+
+    def open(self, request: Request) -> Stream:  # noqa: ARG002 - all alike
+        return Lines()
+
+    def disturb(self, fault: Fault) -> None:
+        self.disturbed.append(fault)
+
+
+class Around:
+    """A world with one fault in it, at the first point that is met."""
+
+    def __init__(self, fault: Fault | None) -> None:
+        self._fault = fault
+        self.crashed = False
+        self.paused = 0.0
+
+    def point(self, process: Process, server: str, request: Request, possible: tuple[Fault, ...]) -> Fault | None:  # noqa: ARG002
+        fault, self._fault = self._fault, None
+        return fault
+
+    def outcome(self, process: Process, server: str, *, answered: bool) -> None: ...
+
+    def latency(self) -> float:
+        return 0.01
+
+    def crash(self, process: Process) -> None:
+        self.crashed = True
+        process.kill()
+
+    def pause(self, process: Process, seconds: float) -> None:  # noqa: ARG002 - there is one
+        self.paused = seconds
+
+
+class Scene:
+    def __init__(self, fault: Fault | None) -> None:
+        self.world = Around(fault)
+        self.server = Server()
+        self.process = Process("p")
+        self.seam = Seam(self.world, self.process, self.server)
+
+    async def sent(self) -> Response | str:
+        """The answer, or the name of what was raised."""
+        try:
+            return await self.seam.send(WRITE)
+        except (NotSent, NoAnswer, asyncio.CancelledError) as error:
+            return type(error).__name__
+
+
+def outcome(fault: Fault | None) -> tuple[Response | str, Scene]:
+    async def scene() -> tuple[Response | str, Scene]:
+        it = Scene(fault)
+        return await it.sent(), it
+
+    return run_virtually(scene())
+
+
+WHOLE = Response(201, body=b'{"made": true}')
+
+
+@pytest.mark.parametrize(
+    ("fault", "answer", "done"),
+    [
+        (None, WHOLE, 1),
+        (Fault.CRASH_BEFORE, "CancelledError", 0),
+        (Fault.CRASH_AFTER, "CancelledError", 1),
+        (Fault.PAUSE, WHOLE, 1),
+        (Fault.NOT_SENT, "NotSent", 0),
+        (Fault.TIMEOUT_BEFORE, "NoAnswer", 0),
+        (Fault.TIMEOUT_AFTER, "NoAnswer", 1),
+        (Fault.LATE, "NoAnswer", 0),
+        (Fault.ERROR_AFTER, Response(500), 1),
+        (Fault.CUT, Response(201, body=b'{"made"'), 1),
+        (Fault.TWICE, WHOLE, 2),
+        (Fault.DELAY, WHOLE, 1),
+    ],
+)
+def test_what_is_done_and_what_is_learnt(fault: Fault | None, answer: Response | str, done: int) -> None:
+    found, scene = outcome(fault)
+    assert found == answer
+    assert scene.server.done == done
+    assert scene.world.crashed is (fault in {Fault.CRASH_BEFORE, Fault.CRASH_AFTER})
+    assert scene.world.paused == (PAUSE if fault is Fault.PAUSE else 0.0)
+
+
+@pytest.mark.parametrize(("fault", "status"), STATUS.items())
+def test_a_refusal_changes_nothing(fault: Fault, status: int) -> None:
+    found, scene = outcome(fault)
+    assert isinstance(found, Response)
+    assert found.status == status
+    assert scene.server.done == 0
+
+
+@pytest.mark.parametrize(("fault", "back"), STALE.items())
+def test_a_stale_answer(fault: Fault, back: int) -> None:
+    _, scene = outcome(fault)
+    assert scene.server.stale == back
+    assert scene.server.done == 0
+
+
+def test_what_is_wrong_with_a_wrong_answer() -> None:
+    found, scene = outcome(Fault.WRONG)
+    assert isinstance(found, Response)
+    assert found.body != WHOLE.body
+    assert scene.server.done == 1
+
+
+def test_a_late_request_is_carried_out_after_the_caller_gave_up() -> None:
+    async def scene() -> tuple[int, int]:
+        it = Scene(Fault.LATE)
+        await it.sent()
+        before = it.server.done
+        await asyncio.sleep(60.0)
+        return before, it.server.done
+
+    assert run_virtually(scene()) == (0, 1)
+
+
+def test_a_dead_process_reaches_nothing_any_more() -> None:
+    async def scene() -> tuple[Response | str, int]:
+        it = Scene(None)
+        it.process.kill()
+        return await it.sent(), it.server.done
+
+    assert run_virtually(scene()) == ("CancelledError", 0)
+
+
+def test_every_fault_of_a_write_is_in_the_tables_above() -> None:
+    plain = {
+        Fault.CRASH_BEFORE,
+        Fault.CRASH_AFTER,
+        Fault.PAUSE,
+        Fault.NOT_SENT,
+        Fault.TIMEOUT_BEFORE,
+        Fault.TIMEOUT_AFTER,
+        Fault.LATE,
+        Fault.ERROR_AFTER,
+        Fault.CUT,
+        Fault.WRONG,
+        Fault.TWICE,
+        Fault.DELAY,
+    }
+    assert plain | set(STATUS) == set(WRITES)
+
+
+@pytest.mark.parametrize(
+    ("fault", "lines"),
+    [
+        (None, [b"line 1\n", b"line 2\n"]),
+        (Fault.EVENT_LOST, [b"line 2\n", b"line 3\n"]),
+        (Fault.EVENT_TWICE, [b"line 1\n", b"line 1\n"]),
+        (Fault.EVENT_SWAPPED, [b"line 2\nline 1\n", b"line 3\n"]),
+        (Fault.EVENT_LATE, [b"line 1\n", b"line 2\n"]),
+        (Fault.STREAM_CUT, [b"lin", "NoAnswer"]),
+        (Fault.STREAM_GONE, ["NoAnswer", b"line 2\n"]),
+        (Fault.CRASH_BEFORE, ["CancelledError", "CancelledError"]),
+    ],
+)
+def test_what_becomes_of_an_event(fault: Fault | None, lines: list[bytes | str]) -> None:
+    async def scene() -> list[bytes | str]:
+        it = Scene(fault)
+        stream = SimulatedStream(it.seam, WRITE, Lines())
+        found: list[bytes | str] = []
+        for _ in range(2):
+            try:
+                found.append(await stream.read())
+            except (NoAnswer, asyncio.CancelledError) as error:
+                found.append(type(error).__name__)
+        assert it.server.disturbed == ([Fault.STREAM_GONE] if fault is Fault.STREAM_GONE else [])
+        return found
+
+    assert run_virtually(scene()) == lines
+
+
+def test_every_fault_of_an_event_is_in_the_table_above() -> None:
+    assert len(EVENTS) == 7
