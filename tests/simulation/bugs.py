@@ -33,15 +33,18 @@ BUGS = (
     ),
     Bug(
         "B2",
-        "the clean-up goes by what is in memory, which a start has not filled yet, and deletes at once",
+        "the clean-up of a start goes by what is in memory, which is not filled yet, and deletes at once",
         (
             (
                 LEADER,
-                "await self._services.filled()\n        self._queue.add(Chore.BEGIN)",
-                "self._queue.add(Chore.BEGIN)",
+                "await self._services.filled()\n",
+                """await self._refresh()
+        mine = (self._ports.ports.values(), self._ports.floating_ips.values(), self._allocations.used())
+        for step in cleaning.steps(*mine, tagged_for={}, wait=0.0):
+            await self._ports.carry_out(step)
+        await self._services.filled()
+""",
             ),
-            (LEADER, "        await self._relist()  # the watch", "        # the watch"),
-            (LEADER, "self._allocations.used() | named", "self._allocations.used()"),
             ("core/cleaning.py", "        return Doom(what)", "        return Remove(what)"),
         ),
     ),
@@ -133,6 +136,22 @@ MUTANTS = (
         "S5 too",
         "an address that somebody else gave is overwritten",
         (("core/mapping.py", 'return Rest("ForeignAddress") if _shown(service) else Manage()', "return Manage()"),),
+    ),
+    Bug(
+        "S4, epochs",
+        "a leader whose Lease was lost does not ask the gateways which epochs they have seen",
+        (
+            (
+                LEADER,
+                "        if seen >= self._term.epoch:\n            await self._raise_epoch(self._term, seen)\n",
+                "",
+            ),
+            (
+                LEADER,
+                "await self._raise_epoch(self._term, self._agents.highest_epoch)\n            return 0.0",
+                "return self._times.push_again",
+            ),
+        ),
     ),
     Bug(
         "rest",

@@ -87,7 +87,11 @@ def s5_theirs_is_theirs(_truth: Truth, effect: Effect) -> Iterator[str]:
     if effect.process is None:
         return
     for name, (before, after) in effect.changed.items():
-        if before is None or after is None:
+        if before is None:
+            continue
+        if after is None:
+            if set(before.metadata.finalizers) - OUR_FINALIZERS:
+                yield f"{name} is gone, and somebody else still held it"
             continue
         if _theirs(before) != _theirs(after):
             yield f"something of {name} was changed that is its owner's"

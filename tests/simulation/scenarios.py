@@ -1,5 +1,6 @@
 """What the user does, and how many controllers there are. Each scenario is short: its crash points are all tried."""
 
+import asyncio
 import random
 from collections.abc import Awaitable, Callable
 
@@ -75,44 +76,73 @@ async def _move(world: World, _chance: random.Random) -> None:
 
 async def _churn(world: World, chance: random.Random) -> None:
     """Anything, at any time: also by people who edit what is ours, and Services that are none of our business."""
-    user = User(world)
-    user.expose("foreign", "80/TCP", ours=False)
-    user.set_status("foreign", "198.51.100.7")
-    if chance.random() < 0.3:
-        user.expose("given", "80/TCP")
-        user.set_status("given", "198.51.100.8")
-    alive: list[str] = []
-    for number in range(chance.randrange(2, 7)):
-        await user.wait(chance.choice((0.0, 0.01, 0.1, 1.0, 5.0, 20.0)))
-        if not alive or chance.random() < 0.5:
-            name = chance.choice(("a", "b", "c")) + str(number)
-            user.expose(name, *_some_ports(chance))
-            alive.append(name)
-            continue
-        name = chance.choice(alive)
-        deed = chance.randrange(7)
-        if deed == 0:
-            user.delete(name)
-            alive.remove(name)
-        elif deed == 1:
-            user.change_ports(name, *_some_ports(chance))
-        elif deed == 2:
-            user.annotate(name, names.MANAGED, chance.choice(("false", None)))
-        elif deed == 3:
-            user.annotate(name, names.PORT, None)
-        elif deed == 4:
-            user.annotate(name, "owner", "somebody")
-        elif deed == 5:
-            user.hold(name)
-            await user.wait(chance.choice((0.0, 1.0)))
-            user.delete(name)
-            await user.wait(chance.choice((1.0, 30.0)))
-            user.let_go(name)
-            alive.remove(name)
+    churn = Churn(User(world), chance)
+    churn.begin()
+    for _ in range(chance.randrange(2, 7)):
+        await churn.wait(0.0, 0.01, 0.1, 1.0, 5.0, 20.0)
+        if not churn.alive or chance.random() < 0.5:
+            churn.expose()
         else:
-            user.delete(name)
-            user.expose(name + "x", *_some_ports(chance))
-            alive[alive.index(name)] = name + "x"
+            await chance.choice(churn.deeds)(chance.choice(churn.alive))
+
+
+class Churn:
+    """A user who cannot leave things alone. `alive` are the names of the Services that are there."""
+
+    def __init__(self, user: User, chance: random.Random) -> None:
+        self._user = user
+        self._chance = chance
+        self._made = 0
+        self.alive: list[str] = []
+        self.deeds = (self.delete, self.change, self.opt_out, self.edit, self.comment, self.hold, self.replace)
+
+    def begin(self) -> None:
+        """Services of others, and now and then somebody who deletes the Lease."""
+        self._user.expose("foreign", "80/TCP", ours=False)
+        self._user.set_status("foreign", "198.51.100.7")
+        if self._chance.random() < 0.3:
+            self._user.expose("given", "80/TCP")
+            self._user.set_status("given", "198.51.100.8")
+        if self._chance.random() < 0.2:
+            asyncio.get_running_loop().call_later(self._chance.uniform(0.1, 20.0), self._user.delete_lease)
+
+    async def wait(self, *seconds: float) -> None:
+        await self._user.wait(self._chance.choice(seconds))
+
+    def expose(self) -> None:
+        name = f"{self._chance.choice('abc')}{self._made}"
+        self._made += 1
+        self._user.expose(name, *_some_ports(self._chance))
+        self.alive.append(name)
+
+    async def delete(self, name: str) -> None:
+        self._user.delete(name)
+        self.alive.remove(name)
+
+    async def change(self, name: str) -> None:
+        self._user.change_ports(name, *_some_ports(self._chance))
+
+    async def opt_out(self, name: str) -> None:
+        self._user.annotate(name, names.MANAGED, self._chance.choice(("false", None)))
+
+    async def edit(self, name: str) -> None:
+        """Take away what is not theirs."""
+        self._user.annotate(name, names.PORT, None)
+
+    async def comment(self, name: str) -> None:
+        self._user.annotate(name, "owner", "somebody")
+
+    async def hold(self, name: str) -> None:
+        """Another controller keeps it for a while."""
+        self._user.hold(name)
+        await self.wait(0.0, 1.0)
+        await self.delete(name)
+        await self.wait(1.0, 30.0)
+        self._user.let_go(name)
+
+    async def replace(self, name: str) -> None:
+        await self.delete(name)
+        self.expose()
 
 
 def _some_ports(chance: random.Random) -> list[str]:

@@ -12,6 +12,7 @@ from mooring.wire.http import Request
 from tests.simulation.world import World
 
 SERVICES = "/api/v1/namespaces/shop/services"
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/mooring-system/leases/mooring-controller"
 HOLD = "example.org/hold"
 MERGE = {"content-type": "application/merge-patch+json"}
 
@@ -55,6 +56,10 @@ class User:
 
     def delete(self, name: str) -> None:
         self._do("DELETE", f"{SERVICES}/{name}", {})
+
+    def delete_lease(self) -> None:
+        """What says who leads, and which epoch it is, is gone."""
+        self._do("DELETE", LEASE, {})
 
     def set_status(self, name: str, address: str) -> None:
         """Somebody else gives it an address."""
