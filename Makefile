@@ -6,6 +6,7 @@ SHELL := /bin/bash
 
 BIN := .venv/bin
 STAMP := .venv/.ready
+PEERS := build/bench-venv/.ready
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock'
 
@@ -46,14 +47,21 @@ check: setup ## format, lint, types, layers and the fast tests: seconds
 test: setup ## everything: check, docs, then the tests in the lab
 	$(MAKE) check
 	$(MAKE) docs
-	$(BIN)/pytest --ignore=tests/lab -m long
+	$(BIN)/pytest --ignore=tests/lab -m long -rP
 	$(BIN)/pytest tests/lab
 
-soak: setup ## everything that is long, whole: every kill point of the lab
+soak: setup ## everything that is long, whole: all seeds and pairs of crashes, every kill point of the lab
+	$(BIN)/pytest --ignore=tests/lab -m long --whole -rP
 	$(BIN)/pytest tests/lab --whole
 
-bench: setup ## the benchmarks; prints tables, writes build/bench.json
+bench: setup $(PEERS) ## the benchmarks; prints tables, writes build/bench.json
 	$(BIN)/python -m bench
+
+# The clients that ours is set beside, in an environment of their own: what they depend on is no business of ours.
+$(PEERS): requirements/bench.txt | setup
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python build/bench-venv
+	$(BIN)/uv pip sync --quiet --require-hashes --python build/bench-venv/bin/python requirements/bench.txt
+	@touch $@
 
 docs: setup ## the documentation, into build/docs; a warning is an error
 	$(BIN)/sphinx-build --builder html --fresh-env --fail-on-warning --keep-going --nitpicky --quiet docs build/docs
@@ -69,6 +77,7 @@ lock: setup ## choose the versions in requirements/ again
 	$(LOCK) --upgrade requirements/bootstrap.in --output-file requirements/bootstrap.txt
 	$(LOCK) --upgrade pyproject.toml --extra lab --group dev --constraints requirements/bootstrap.txt \
 		--output-file requirements/dev.txt
+	$(LOCK) --upgrade requirements/bench.in --output-file requirements/bench.txt
 	for list in openstack go; do $(LOCK) --upgrade src/mooring/lab/data/$$list/requirements.in \
 		--output-file src/mooring/lab/data/$$list/requirements.txt; done
 
