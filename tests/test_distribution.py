@@ -55,7 +55,7 @@ def test_only_the_extra_asks_for_what_the_lab_needs(archives: Path) -> None:
 
 def test_the_locks_name_no_registry() -> None:
     locks = [*(ROOT / "requirements").glob("*.txt"), *(ROOT / "src/mooring/lab/data").glob("*/requirements.txt")]
-    assert len(locks) == 4
+    assert len(locks) == 5
     for file in locks:
         lines = [line for line in file.read_text().splitlines() if not line.lstrip().startswith("#")]
         assert all(line.startswith("    --hash=sha256:") or "==" in line for line in lines), file
