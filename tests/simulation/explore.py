@@ -160,13 +160,18 @@ def enumerate_pairs(
     return report
 
 
+def chosen_by(seed: int, name: str = ANY) -> Run:
+    """The run that a seed stands for."""
+    names = sorted(SCENARIOS) if name == ANY else [name]
+    return run(SCENARIOS[names[seed % len(names)]], seed, ByChance(seed))
+
+
 def by_chance(name: str, seeds: Iterable[int], *, stop: bool = False) -> Report:
     """A run for each seed; `stop` at the first that fails. Of `any` scenario: the seed says which."""
-    names = sorted(SCENARIOS) if name == ANY else [name]
     report = Report()
     for seed in seeds:
         report.points += 1
-        report.add(run(SCENARIOS[names[seed % len(names)]], seed, ByChance(seed)))
+        report.add(chosen_by(seed, name))
         if stop and report.failed:
             break
     return report

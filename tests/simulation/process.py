@@ -11,14 +11,17 @@ class Process:
         self.name = name
         self.alive = True
         self.failing: dict[str, float] = {}  # gateways that do not answer it, and since when
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._tasks: dict[asyncio.Task[Any], None] = {}  # in the order of their birth: chance has no part in a death
 
     def adopt(self, task: asyncio.Task[Any]) -> None:
         """Count a task that was started by this process among its own."""
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks[task] = None
+        task.add_done_callback(self._forget)
 
     def kill(self) -> None:
         self.alive = False
-        for task in self._tasks:
+        for task in list(self._tasks):
             task.cancel()
+
+    def _forget(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.pop(task, None)

@@ -1,9 +1,13 @@
 """The controllers hold in every world: all faults one at a time, crashes in pairs, and many at once by chance."""
 
 import functools
+import os
+import subprocess
+import sys
 
 import pytest
 
+from tests import source_copy
 from tests.simulation import explore
 from tests.simulation.explore import ByChance, Report, Scripted
 from tests.simulation.faults import CRASHES, Fault
@@ -34,6 +38,28 @@ def test_the_same_seed_gives_the_same_trace(name: str) -> None:
     first, second = (explore.run(SCENARIOS[name], 7, ByChance(7)) for _ in range(2))
     assert first.faults == second.faults
     assert first.trace == second.trace
+
+
+def test_the_trace_is_the_same_whatever_the_hashes_of_texts_are() -> None:
+    """Python gives texts other hashes in every process; nothing may depend on the order of a set."""
+    program = (
+        "from tests.simulation import explore\n"
+        "for seed in range(1, 31):\n"
+        "    print(*explore.chosen_by(seed).trace, sep='\\n')"
+    )
+    outputs = [
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            cwd=source_copy.ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert outputs[0] == outputs[1]
+    assert outputs[0].count("\n") > 30 * 50
 
 
 def test_a_replay_of_what_happened_by_chance_is_that_run() -> None:

@@ -298,7 +298,7 @@ class Leader:
     def _offer(self) -> None:
         self._public = self._ports.public_addresses()
         usable = self._ports.usable()
-        for port in self._offered.difference(usable):
+        for port in sorted(self._offered.difference(usable)):
             self._allocations.withdraw(port)
         for port in usable:
             self._allocations.offer(port)
