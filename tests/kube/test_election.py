@@ -143,6 +143,20 @@ def test_a_leader_gives_up_before_anybody_takes_over() -> None:
     run_virtually(scene())
 
 
+def test_work_ends_with_its_term_although_a_renewal_hangs() -> None:
+    async def scene() -> None:
+        leader = Candidate(twin(), "a")
+        await asyncio.sleep(1.0)
+        term = leader.term
+        assert term is not None
+        leader.wire.cut = True
+        await asyncio.sleep(30.0)
+        assert leader.ended_at is not None
+        assert leader.ended_at <= term.ends + 0.001
+
+    run_virtually(scene())
+
+
 def test_every_term_has_a_larger_epoch_and_the_lease_tells_it() -> None:
     async def scene() -> None:
         server = twin()

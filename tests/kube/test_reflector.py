@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
+import pytest
 
 from mooring.kube import errors
 from mooring.kube.api import Api
@@ -238,6 +239,28 @@ def test_a_silent_stream_is_left() -> None:
         assert len(it.store) == 1
         await it.settle(30.0)
         assert any("silent" in str(each) for each in it.trouble)
+
+    run_virtually(scene())
+
+
+def test_a_refusal_that_does_not_end_keeps_nobody_waiting() -> None:
+    class Endless(Breakable):
+        def __init__(self) -> None:
+            super().__init__(Whole(Response(503)))
+
+        async def read(self) -> bytes:
+            await asyncio.Event().wait()
+            return b""
+
+    class Refusing(Wire):
+        async def open(self, _: Request) -> Stream:
+            return Endless()
+
+    async def scene() -> None:
+        api = Api(Refusing(KubeTwin(lambda: FIRST)))
+        with pytest.raises(errors.ServerFault):
+            async with asyncio.timeout(60.0):
+                await api.watch(SERVICES, version="1")
 
     run_virtually(scene())
 

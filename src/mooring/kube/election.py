@@ -152,7 +152,7 @@ class Election:
             await asyncio.sleep(min(wait, max(term.ends - self._now(), 0)))
             wait = self._renewal
             try:
-                async with asyncio.timeout(self._renewal):
+                async with asyncio.timeout_at(min(self._now() + self._renewal, term.ends)):
                     await self._write(term, term.epoch)
             except errors.Conflict:
                 if not await self._still_ours(term):

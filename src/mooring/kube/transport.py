@@ -1,7 +1,7 @@
 """The way to a real API server: HTTP over TLS, kept-alive connections, credentials. One request, one answer.
 
 lightkube reads the kubeconfig; aiohttp carries the bytes, at a third of the cost of lightkube's own client
-(docs/decisions/0010).
+(docs/decisions/0011).
 """
 
 import asyncio
@@ -114,6 +114,10 @@ class HttpStream:
             raise NoAnswer(_text(error)) from error
 
     async def close(self) -> None:
+        """At once: a server that has fallen silent would not answer to the goodbye of TLS either."""
+        connection = self._opened.connection
+        if connection is not None and connection.transport is not None:
+            connection.transport.abort()
         self._opened.close()
 
 
