@@ -49,8 +49,8 @@ class Times(Struct, frozen=True):
 
     audit: float = 60.0
     push_again: float = 1.0
-    before_deletion: float = 60.0
-    """Longer than a lease and a request together: what was under way when something was tagged has ended by then."""
+    before_deletion: float = 90.0
+    """Longer than a lease and the longest request, signing in included: what was under way at the tagging has ended."""
     first_retry: float = 0.5
     longest_retry: float = 60.0
 

@@ -10,13 +10,21 @@ class Key(Struct, frozen=True, order=True, gc=False):
     port: int
 
 
+class Backend(Struct, frozen=True, order=True, gc=False):
+    """Where packets go in the end."""
+
+    address: str
+    port: int
+
+
 class Forward(Struct, frozen=True, order=True, gc=False):
-    """One address, protocol and port, and the Service behind it."""
+    """One address, protocol and port, the Service behind it, and its backends in the order of their slots."""
 
     address: str
     protocol: str
     port: int
     service: str
+    backends: tuple[Backend, ...] = ()
 
 
 class Held(Struct, frozen=True, gc=False):

@@ -1,0 +1,41 @@
+"""keepalived's configuration: addresses in order, nothing else that somebody wrote."""
+
+import msgspec
+import pytest
+
+from mooring.core import vrrp
+from mooring.core.vrrp import Vrrp
+
+PLAIN = Vrrp("eth0", 51, 0.1, "169.254.77.1", "/run/mooring/stale")
+
+
+def test_the_service_addresses_are_excluded_from_the_adverts_in_order() -> None:
+    text = vrrp.configuration(PLAIN, ["fd00::5", "10.0.0.12", "10.0.0.5", "10.0.0.5"])
+    advertised, excluded = text.split("virtual_ipaddress_excluded")
+    assert "169.254.77.1/32 dev eth0" in advertised
+    held = [line.strip() for line in excluded.splitlines() if "dev" in line]
+    assert held == ["10.0.0.5/32 dev eth0", "10.0.0.12/32 dev eth0", "fd00::5/128 dev eth0"]
+
+
+def test_other_addresses_move_with_them() -> None:
+    nodes = msgspec.structs.replace(PLAIN, others=(("172.30.9.20", "eth1"),))
+    assert "172.30.9.20/32 dev eth1" in vrrp.configuration(nodes, [])
+
+
+def test_the_same_addresses_give_the_same_bytes() -> None:
+    assert vrrp.configuration(PLAIN, ["10.0.0.5", "10.0.0.6"]) == vrrp.configuration(PLAIN, ["10.0.0.6", "10.0.0.5"])
+
+
+@pytest.mark.parametrize(
+    ("field", "text"),
+    [
+        ("interface", "eth0 }"),
+        ("interface", "eth0\nnotify /bin/x"),
+        ("own_address", "169.254.77.1 }"),
+        ("stale_file", "/run/x; y"),
+        ("stale_file", "relative"),
+    ],
+)
+def test_what_could_be_more_than_a_name_or_an_address_is_refused(field: str, text: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        vrrp.configuration(msgspec.structs.replace(PLAIN, **{field: text}), [])
