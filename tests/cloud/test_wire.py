@@ -3,8 +3,10 @@
 import asyncio
 import json
 import socket
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -91,8 +93,8 @@ def test_nothing_is_repeated_or_followed(server: OpenStackServer, tmp_path: Path
 @pytest.mark.parametrize("path", ["hang", "hang-up", "cut"])
 def test_what_was_sent_and_not_answered_may_have_happened(server: OpenStackServer, tmp_path: Path, path: str) -> None:
     with pytest.raises(NoAnswer) as error:
-        sent(server, tmp_path, get(path, seconds=0.3))
-    assert len(server.asked) == 1
+        sent(server, tmp_path, get("ports"), get(path, seconds=0.3))
+    assert len(server.asked) == 2
     assert_no_secrets(str(error.value))
 
 
@@ -144,12 +146,13 @@ def test_what_waits_for_a_thread_too_long_was_not_sent(server: OpenStackServer, 
     clouds.write_text(server.clouds())
 
     async def send() -> None:
-        transport = NeutronTransport("tiny", str(clouds), threads=1, sign_in_seconds=0.5)
-        first = asyncio.create_task(transport.send(get("hang", seconds=5)))
+        transport = NeutronTransport("tiny", str(clouds), threads=1)
+        first = asyncio.create_task(transport.send(get("hang")))
         await asyncio.sleep(0)
         try:
             with pytest.raises(NotSent, match="thread"):
-                await transport.send(get("ports", seconds=0.1))
+                async with asyncio.timeout(3.0):
+                    await transport.send(get("ports", seconds=0.1))
         finally:
             server.release.set()
             with pytest.raises(NoAnswer):
@@ -158,6 +161,84 @@ def test_what_waits_for_a_thread_too_long_was_not_sent(server: OpenStackServer, 
 
     asyncio.run(send())
     assert [path for _, path, _ in server.asked] == ["/v2.0/hang"]
+
+
+class SlowKeystone(OpenStackServer):
+    """Signs in as usual, save that from the `slow_from`th time on it waits until it is let go on."""
+
+    def __init__(self, slow_from: int) -> None:
+        super().__init__()
+        self._slow_from = slow_from
+        self.asked_to_sign_in = threading.Event()
+        self.go_on = threading.Event()
+
+    def sign_in(self, body: dict[str, Any]) -> tuple[int, dict[str, str], object]:
+        if len(self.tokens) >= self._slow_from:
+            self.asked_to_sign_in.set()
+            self.go_on.wait(10.0)
+        return super().sign_in(body)
+
+    def stop(self) -> None:
+        self.go_on.set()
+        super().stop()
+
+
+async def never_sent(transport: NeutronTransport, request: Request) -> None:
+    """A request whose time passes is told not to be sent, in that time."""
+    with pytest.raises(NotSent):
+        async with asyncio.timeout(request.seconds + 2.0):
+            await transport.send(request)
+
+
+def test_a_request_whose_sign_in_takes_too_long_never_leaves(tmp_path: Path) -> None:
+    clouds = tmp_path / "clouds.yaml"
+
+    async def send(server: SlowKeystone) -> None:
+        clouds.write_text(server.clouds())
+        transport = NeutronTransport("tiny", str(clouds))
+        await asyncio.gather(*[never_sent(transport, get(f"ports/{number}", seconds=2.0)) for number in range(3)])
+        server.go_on.set()
+        await transport.close()
+
+    with SlowKeystone(slow_from=0) as server:
+        asyncio.run(send(server))
+        assert server.asked_to_sign_in.is_set()
+        assert server.asked == []
+
+
+def test_a_request_is_not_sent_again_with_a_new_token_when_its_time_is_over(tmp_path: Path) -> None:
+    clouds = tmp_path / "clouds.yaml"
+
+    async def send(server: SlowKeystone) -> None:
+        clouds.write_text(server.clouds())
+        transport = NeutronTransport("tiny", str(clouds))
+        await never_sent(transport, get("ports", seconds=2.0))
+        server.go_on.set()
+        await transport.close()
+
+    with SlowKeystone(slow_from=1) as server:
+        server.refused = {"secret-token-0"}
+        asyncio.run(send(server))
+        assert [token for _, _, token in server.asked] == ["secret-token-0"]
+
+
+def test_a_request_that_nobody_waits_for_any_more_never_leaves(tmp_path: Path) -> None:
+    clouds = tmp_path / "clouds.yaml"
+
+    async def send(server: SlowKeystone) -> None:
+        clouds.write_text(server.clouds())
+        transport = NeutronTransport("tiny", str(clouds))
+        sending = asyncio.create_task(transport.send(get("ports", seconds=30.0)))
+        await asyncio.to_thread(server.asked_to_sign_in.wait, 10.0)
+        sending.cancel()
+        await asyncio.wait([sending])
+        server.go_on.set()
+        await transport.close()
+
+    with SlowKeystone(slow_from=0) as server:
+        asyncio.run(send(server))
+        assert server.tokens
+        assert server.asked == []
 
 
 def test_calls_run_side_by_side(server: OpenStackServer, tmp_path: Path) -> None:

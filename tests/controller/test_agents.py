@@ -117,6 +117,20 @@ def test_a_refusal_tells_a_higher_epoch() -> None:
     run_virtually(scene())
 
 
+def test_what_another_leader_of_the_same_epoch_told_is_known_by_its_generation() -> None:
+    async def scene() -> None:
+        agents, first, second = two()
+        await Agents({"g1": first, "g2": second}).push(document(4, WEB, epoch=1))
+        mine = document(2, epoch=1)
+        await agents.push(mine)
+        assert agents.ahead_of(mine) == 1
+        newer = document(1, epoch=2)
+        await agents.push(newer)
+        assert agents.ahead_of(newer) is None
+
+    run_virtually(scene())
+
+
 def test_the_highest_epoch_is_asked_of_all() -> None:
     async def scene() -> None:
         agents, first, _ = two()

@@ -1,15 +1,16 @@
 """What is done about something of ours: every row, and the order."""
 
+import msgspec
 import pytest
 
 from mooring.core import cleaning, mark
-from mooring.core.cleaning import CleaningStep, Doom, Remove, Rescue
+from mooring.core.cleaning import CleaningStep, Doom, Label, Remove, Rescue
 from mooring.model import names
 from mooring.model.cloud import FloatingIp, FloatingIpId, NetworkId, Port, PortId, ProjectId
 
 
 def port(name: str, *, tagged: bool = False) -> Port:
-    tags = (names.DELETING_TAG,) if tagged else ()
+    tags = (names.TAG, names.DELETING_TAG) if tagged else (names.TAG,)
     return Port(id=PortId(name), network_id=NetworkId("n"), project_id=ProjectId("p"), revision_number=1, tags=tags)
 
 
@@ -21,7 +22,7 @@ def floating_ip(name: str, on: str | None, *, tagged: bool = False) -> FloatingI
         floating_network_id=NetworkId("n"),
         floating_ip_address="203.0.113.1",
         port_id=PortId(on) if on else None,
-        tags=(names.DELETING_TAG,) if tagged else (),
+        tags=(names.TAG, names.DELETING_TAG) if tagged else (names.TAG,),
     )
 
 
@@ -46,6 +47,11 @@ def test_each_row_of_the_table(
     times = {"a": seconds, "f": seconds}
     steps = cleaning.steps(ports, floating_ips, wanted, tagged_for=times, wait=60.0)
     assert tuple(type(step) for step in steps) == expected * 2
+
+
+def test_what_is_needed_and_lacks_our_tag_is_labelled() -> None:
+    bare = msgspec.structs.replace(port("a"), tags=("somebody's",))
+    assert cleaning.steps([bare], [], frozenset({PortId("a")}), tagged_for={}, wait=60.0) == (Label(bare),)
 
 
 def test_a_floating_ip_without_port_is_needed_by_nobody() -> None:

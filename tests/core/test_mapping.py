@@ -51,47 +51,56 @@ def ours(**parts: object) -> Service:
     return service(managed="true", finalizer=True, **parts)  # type: ignore[arg-type]
 
 
+def mapped(shown: str = "", *, deleting: bool = False) -> Service:
+    return ours(port=PORT, shown=shown, deleting=deleting)
+
+
 @pytest.mark.parametrize(
     ("seen", "step"),
     [
-        # no, no
+        # can not be managed, nothing of ours
         (Seen(service(type="ClusterIP")), Rest("NotOurs")),
         (Seen(service(lb_class="example.org/other")), Rest("NotOurs")),
         (Seen(service(lb_class="")), Rest("NotOurs")),
         (Seen(service(managed="false")), Rest("NotOurs")),
         (Seen(service(deleting=True)), Rest("NotOurs")),
-        # no, yes
+        (Seen(service(type="ClusterIP", port="somebody's text")), Rest("NotOurs")),
+        # can be managed, not bound
         (Seen(service()), Manage()),
         (Seen(service(shown="198.51.100.1")), Rest("ForeignAddress")),
-        # yes, yes, no port
+        (Seen(service(managed="true")), Manage()),
+        (Seen(service(finalizer=True), candidate=PORT), Manage()),
+        (Seen(service(port=PORT), port_is_ours=True, fits=True), Manage()),
+        (Seen(service(shown=ADDRESS), shows_ours=True), Manage()),
+        # bound, no port
         (Seen(ours(), candidate=PORT), Annotate(PORT)),
         (Seen(ours()), MakePort()),
         (Seen(ours(shown=ADDRESS), candidate=PORT, shows_ours=True), Clear()),
         (Seen(ours(shown="198.51.100.1"), candidate=PORT), Rest("ForeignAddress")),
-        # yes, yes, port that fits
-        (Seen(ours(port=PORT), fits=True, address=ADDRESS), Push()),
-        (Seen(ours(port=PORT), fits=True, address=ADDRESS, served=True), Publish(ADDRESS)),
-        (Seen(ours(port=PORT, shown="198.51.100.1"), fits=True, address=ADDRESS, served=True), Publish(ADDRESS)),
-        (Seen(ours(port=PORT, shown=ADDRESS), fits=True, address=ADDRESS, served=True), Rest("Served")),
-        (Seen(ours(port=PORT, shown=ADDRESS), fits=True, address=ADDRESS), Push()),
-        # yes, yes, port that does not fit
-        (Seen(ours(port=PORT, shown=ADDRESS), candidate=OTHER), Clear()),
-        (Seen(ours(port=PORT), candidate=OTHER), Annotate(OTHER)),
-        (Seen(ours(port=PORT)), MakePort()),
-        # yes, no
-        (Seen(ours(port=PORT, shown=ADDRESS, deleting=True)), Clear()),
-        (Seen(ours(port=PORT, deleting=True)), Forget()),
+        # bound, port that fits
+        (Seen(mapped(), port_is_ours=True, fits=True, address=ADDRESS), Push()),
+        (Seen(mapped(), port_is_ours=True, fits=True, address=ADDRESS, served=True), Publish(ADDRESS)),
+        (Seen(mapped("198.51.100.1"), port_is_ours=True, fits=True, address=ADDRESS, served=True), Publish(ADDRESS)),
+        (Seen(mapped(ADDRESS), port_is_ours=True, fits=True, address=ADDRESS, served=True), Rest("Served")),
+        (Seen(mapped(ADDRESS), port_is_ours=True, fits=True, address=ADDRESS), Push()),
+        # bound, port that does not fit, or is none of ours
+        (Seen(mapped(ADDRESS), port_is_ours=True, candidate=OTHER), Clear()),
+        (Seen(mapped(), port_is_ours=True, candidate=OTHER), Annotate(OTHER)),
+        (Seen(mapped()), MakePort()),
+        (Seen(mapped("198.51.100.1")), Rest("ForeignAddress")),
+        # can not be managed any more
+        (Seen(mapped(ADDRESS, deleting=True), port_is_ours=True), Clear()),
+        (Seen(mapped(deleting=True), port_is_ours=True), Forget()),
+        (Seen(mapped(deleting=True)), Forget()),
         (Seen(ours(deleting=True)), Push()),
         (Seen(ours(deleting=True), served=True), LetGo()),
         (Seen(ours(type="ClusterIP"), served=True), LetGo()),
         (Seen(service(managed="false", finalizer=True), served=True), LetGo()),
-        # traces of ours without the annotation: somebody edited it
-        (Seen(service(finalizer=True), candidate=PORT), Annotate(PORT)),
-        (Seen(service(port=PORT, deleting=True)), Forget()),
-        # an address that somebody gave to it after its port was taken: not ours to take back
+        # what somebody else gave stays; what is ours is known without its annotation
         (Seen(ours(shown="198.51.100.1", deleting=True), served=True), LetGo()),
-        # an address of ours whose port annotation somebody took away
         (Seen(ours(shown=ADDRESS, deleting=True), served=True, shows_ours=True), Clear()),
+        (Seen(service(shown=ADDRESS, type="ClusterIP"), shows_ours=True), Clear()),
+        (Seen(service(port=PORT, type="ClusterIP"), port_is_ours=True), Forget()),
     ],
 )
 def test_each_row_of_the_table(seen: Seen, step: Step) -> None:
@@ -104,7 +113,7 @@ def test_protocols_are_told_apart() -> None:
 
 @pytest.mark.parametrize(
     ("given", "expected"),
-    [(ours(port=PORT), True), (ours(), False), (ours(port=PORT, deleting=True), False), (service(), False)],
+    [(mapped(), True), (ours(), False), (mapped(deleting=True), False), (service(), False)],
 )
 def test_what_the_gateways_are_to_serve(given: Service, expected: bool) -> None:  # noqa: FBT001 - a column of the table
     assert mapping.mapped(given) is expected

@@ -3,9 +3,11 @@
 import asyncio
 import contextlib
 import random
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import msgspec
+import pytest
 
 from mooring.kube.api import Api
 from mooring.kube.election import EPOCH, Election, Term
@@ -16,6 +18,7 @@ from mooring.wire.http import NoAnswer, Request, Response, Stream
 from tests.simulation.loop import run_virtually
 
 NAME = Name("default", "leader")
+MERGE = "application/merge-patch+json"
 PATH = "/apis/coordination.k8s.io/v1/namespaces/default/leases/leader"
 
 
@@ -26,8 +29,12 @@ class Wire:
         self._inner = twin.transport()
         self.cut = False
         self.lose_answers = False
+        self.answers_take = 0.0
+        self.before: Callable[[Request], Response | None] = lambda _: None
 
     async def send(self, request: Request) -> Response:
+        if refused := self.before(request):
+            return refused
         if self.cut:
             await asyncio.sleep(request.seconds)
             raise NoAnswer("cut")
@@ -35,6 +42,7 @@ class Wire:
         if self.lose_answers and request.writes:
             self.lose_answers = False
             raise NoAnswer("lost")
+        await asyncio.sleep(self.answers_take)
         return response
 
     async def open(self, request: Request) -> Stream:
@@ -225,6 +233,88 @@ def test_a_lease_that_somebody_deletes_is_made_again_with_a_larger_epoch() -> No
         await asyncio.sleep(30.0)
         assert leader.leads
         assert leader.epochs == [1, 2]
+
+    run_virtually(scene())
+
+
+def test_work_ends_as_soon_as_the_lease_is_seen_to_be_deleted() -> None:
+    async def scene() -> None:
+        server = twin()
+        leader = Candidate(server, "a")
+        await asyncio.sleep(1.0)
+        term = leader.term
+        assert term is not None
+        server.handle(Request("delete", "DELETE", PATH))
+        await asyncio.sleep(0.1)
+        assert leader.ended_at == 1.0
+        assert not term.held()
+        assert leader.epochs == [1, 2]
+
+    run_virtually(scene())
+
+
+@pytest.mark.parametrize("holder", ["other", ""])
+def test_work_ends_as_soon_as_the_lease_is_seen_not_to_be_ours(holder: str) -> None:
+    async def scene() -> None:
+        server = twin()
+        leader = Candidate(server, "a")
+        await asyncio.sleep(1.0)
+        term = leader.term
+        assert term is not None
+        body = msgspec.json.encode({"spec": {"holderIdentity": holder}})
+        server.handle(Request("patch", "PATCH", PATH, headers={"content-type": MERGE}, body=body))
+        await asyncio.sleep(0.1)
+        assert leader.ended_at == 1.0
+        assert not term.held()
+        assert leader.leads is (holder == "")
+
+    run_virtually(scene())
+
+
+def test_a_lease_that_is_deleted_before_we_know_that_we_have_it() -> None:
+    async def scene() -> None:
+        server = twin()
+        leader = Candidate(server, "a")
+        leader.wire.answers_take = 1.0
+        await asyncio.sleep(0.5)
+        server.handle(Request("delete", "DELETE", PATH))
+        await asyncio.sleep(1.0)
+        assert not leader.leads
+        await asyncio.sleep(1.0)
+        assert leader.leads
+
+    run_virtually(scene())
+
+
+def test_a_renewal_that_was_on_its_way_does_not_bring_a_lost_term_back() -> None:
+    async def scene() -> None:
+        term = Term(1, "1", ends=10.0)
+        assert term.held()
+        term.lose()
+        term.ends = 20.0
+        assert not term.held()
+
+    run_virtually(scene())
+
+
+def test_who_cannot_find_out_whether_it_leads_asks_with_pauses() -> None:
+    asked = 0
+
+    def refuse(request: Request) -> Response:
+        nonlocal asked
+        asked += 1
+        assert asked < 1000
+        return Response(409 if request.writes else 503)
+
+    async def scene() -> None:
+        leader = Candidate(twin(), "a")
+        await asyncio.sleep(1.0)
+        leader.wire.before = refuse
+        await asyncio.sleep(13.0)
+        assert leader.leads
+        assert asked < 30
+        await asyncio.sleep(10.0)
+        assert leader.ended_at is not None
 
     run_virtually(scene())
 

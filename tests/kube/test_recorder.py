@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from mooring.kube.api import Api
-from mooring.kube.recorder import Recorder, Told
+from mooring.kube.recorder import MOST, MOST_PENDING, Recorder, Told
 from mooring.kube.twin.server import KubeTwin
 from mooring.model.kubernetes import Event, ObjectReference
 from mooring.wire.http import NotSent, Request, Response, Stream
@@ -23,10 +23,15 @@ class Wire:
         self._inner = twin.transport()
         self.down = False
         self.writes = 0
+        self.tried: list[float] = []
+        self.refusal: Response | None = None
 
     async def send(self, request: Request) -> Response:
+        self.tried.append(asyncio.get_running_loop().time())
         if self.down:
             raise NotSent("down")
+        if self.refusal is not None:
+            return self.refusal
         self.writes += 1
         return await self._inner.send(request)
 
@@ -151,6 +156,61 @@ def test_a_server_that_is_away_costs_a_few_tries_and_no_more() -> None:
         it.tell()
         await asyncio.sleep(1.0)
         assert len(it.events()) == 1
+
+    run_virtually(scene())
+
+
+def test_a_short_failure_costs_no_event_however_many_are_told_meanwhile() -> None:
+    async def scene() -> None:
+        it = Scene()
+        it.wire.down = True
+        for number in range(10):
+            it.tell(f"note {number}")
+            await asyncio.sleep(0.1)
+        it.wire.down = False
+        await asyncio.sleep(70.0)
+        assert len(it.events()) == 10
+        assert it.recorder.dropped == 0
+
+    run_virtually(scene())
+
+
+def test_tries_of_one_series_are_a_minute_apart() -> None:
+    async def scene() -> None:
+        it = Scene()
+        it.wire.down = True
+        for _ in range(100):
+            it.tell()
+            await asyncio.sleep(1.0)
+        assert it.wire.tried == [0.0, 60.0]
+
+    run_virtually(scene())
+
+
+def test_a_server_that_asks_for_a_longer_pause_gets_it() -> None:
+    async def scene() -> None:
+        it = Scene()
+        it.wire.refusal = Response(429, {"retry-after": "100"})
+        it.tell()
+        await asyncio.sleep(150.0)
+        assert it.wire.tried == [0.0, 100.0]
+
+    run_virtually(scene())
+
+
+def test_what_waits_while_the_server_is_away_is_bounded_and_the_newest_is_kept() -> None:
+    async def scene() -> None:
+        it = Scene()
+        it.wire.down = True
+        for number in range(10_000):
+            it.tell(f"note {number}", ObjectReference("v1", "Service", "default", "web", f"uid-{number}"))
+        assert len(it.recorder._pending) == MOST_PENDING  # noqa: SLF001 - what it costs cannot be seen from outside
+        assert len(it.recorder._budgets) <= MOST  # noqa: SLF001 - as above
+        assert it.recorder.dropped == 10_000 - MOST_PENDING
+        it.wire.down = False
+        await asyncio.sleep(70.0)
+        assert len(it.events()) == MOST_PENDING
+        assert "note 9999" in {event.note for event in it.events()}
 
     run_virtually(scene())
 

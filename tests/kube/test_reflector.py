@@ -15,7 +15,7 @@ from mooring.kube.kinds import SERVICES
 from mooring.kube.reflector import Reflector
 from mooring.kube.store import Store
 from mooring.kube.twin.server import KubeTwin, Whole
-from mooring.model.kubernetes import Service
+from mooring.model.kubernetes import Meta, Service
 from mooring.wire.http import NoAnswer, NotSent, Request, Response, Stream, Transport
 from tests.simulation.loop import run_virtually
 
@@ -143,6 +143,98 @@ def test_a_watch_list_fills_the_store_and_goes_on() -> None:
         await it.settle(1.0)
         assert it.told[2:] == [("added", "b"), ("changed", "a"), ("deleted", "b")]
         assert len(it.wire.asked) == 1
+
+    run_virtually(scene())
+
+
+def line(kind: str, name: str, version: int, *, ends: bool = False) -> bytes:
+    meta: dict[str, Any] = {"resourceVersion": str(version)}
+    if name:
+        meta |= {"name": name, "namespace": "default", "uid": name}
+    if ends:
+        meta["annotations"] = {"k8s.io/initial-events-end": "true"}
+    return msgspec.json.encode({"type": kind, "object": {"metadata": meta}}) + b"\n"
+
+
+INITIAL = line("ADDED", "a", 5) + line("ADDED", "b", 6)
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "end", "held"),
+    [
+        (b"", 6, {"a": "5", "b": "6"}),
+        (line("MODIFIED", "a", 8), 8, {"a": "8", "b": "6"}),
+        (line("DELETED", "b", 8), 8, {"a": "5"}),
+        (line("ADDED", "c", 8) + line("DELETED", "c", 9), 9, {"a": "5", "b": "6"}),
+        (line("DELETED", "b", 8) + line("ADDED", "b", 9), 9, {"a": "5", "b": "9"}),
+        (line("MODIFIED", "a", 8) + line("ADDED", "a", 5), 8, {"a": "8", "b": "6"}),
+        (line("BOOKMARK", "", 7), 7, {"a": "5", "b": "6"}),
+        (line("MODIFIED", "a", 8) + line("DELETED", "b", 9), 6, {"a": "8"}),
+    ],
+    ids=["nothing", "changed", "deleted", "came and went", "went and came", "old news", "bookmark", "early bookmark"],
+)
+def test_what_happens_before_the_initial_objects_end(meanwhile: bytes, end: int, held: dict[str, str]) -> None:
+    async def scene() -> None:
+        it = Scene()
+        told = INITIAL + meanwhile + line("BOOKMARK", "", end, ends=True)
+        it.wire.before = lambda _: Response(200, {}, told)
+        await it.start()
+        assert {each.metadata.name: each.metadata.resource_version for each in it.store.all()} == held
+
+    run_virtually(scene())
+
+
+def test_an_end_before_the_initial_objects_end_is_that_of_our_own_newer_object_too() -> None:
+    async def scene() -> None:
+        it = Scene()
+        told = INITIAL + line("DELETED", "b", 9) + line("BOOKMARK", "", 6, ends=True)
+        it.wire.before = lambda _: Response(200, {}, told)
+        meta = Meta(name="b", namespace="default", uid="b", resource_version="8")
+        it.store.put(Service(metadata=meta))  # the answer to a write
+        await it.start()
+        assert [each.metadata.name for each in it.store.all()] == ["a"]
+
+    run_virtually(scene())
+
+
+TOO_MANY = {"message": "later", "code": 429, "reason": "TooManyRequests", "details": {"retryAfterSeconds": 45}}
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        Response(429, {"retry-after": "45"}),
+        Response(429, {}, msgspec.json.encode(TOO_MANY)),
+        Response(200, {}, msgspec.json.encode({"type": "ERROR", "object": TOO_MANY}) + b"\n"),
+    ],
+)
+def test_a_server_that_wants_to_be_left_alone_for_a_while_is(refusal: Response) -> None:
+    async def scene() -> None:
+        it = Scene()
+        await it.start()
+        it.wire.before = lambda _: refusal
+        it.wire.streams[-1].cut()
+        begin = len(it.wire.asked)
+        await asyncio.sleep(44.0)
+        assert len(it.wire.asked) - begin == 1
+        await asyncio.sleep(4.0)
+        assert len(it.wire.asked) - begin == 2
+
+    run_virtually(scene())
+
+
+def test_ends_that_a_bookmark_has_passed_are_not_remembered() -> None:
+    async def scene() -> None:
+        it = Scene()
+        await it.start()
+        for number in range(5):
+            it.make(f"s{number}")
+            it.delete(f"s{number}")
+        await asyncio.sleep(1.0)
+        assert len(it.store._gone) == 5  # noqa: SLF001 - what it costs cannot be seen from outside
+        it.twin.bookmark()
+        await it.settle(1.0)
+        assert len(it.store._gone) == 0  # noqa: SLF001 - as above
 
     run_virtually(scene())
 

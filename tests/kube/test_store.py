@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mooring.kube.store import Store
+from mooring.kube.store import MOST_GONE, Store
 from mooring.model.kubernetes import Service
 from tests.kube.objects import service, shop
 
@@ -107,6 +107,53 @@ def test_a_cluster_that_went_back_takes_us_with_it() -> None:
     assert told == [("10", None), ("9", "3")]
     store.put(service("a", 6))
     assert told[-1] == ("3", "6")
+
+
+def test_ends_are_forgotten_once_everything_up_to_them_was_taken_in_and_stay_ends() -> None:
+    store: Store[Service] = Store()
+    store.put(service("a", 5))
+    store.remove(service("a", 7))
+    store.remove(service("b", 9))
+    store.settled("8")
+    assert list(store._gone) == [shop("b")]  # noqa: SLF001 - what it costs cannot be seen from outside
+    told = listened(store)
+    store.put(service("a", 6))
+    store.put(service("b", 8))
+    assert told == []
+    store.put(service("a", 10, uid="another"))
+    assert told == [(None, "10")]
+
+
+def test_what_is_held_is_changed_by_news_that_are_older_than_what_was_settled() -> None:
+    store: Store[Service] = Store()
+    store.put(service("a", 5))
+    store.settled("8")
+    store.put(service("a", 6))
+    store.remove(service("a", 7))
+    assert len(store) == 0
+
+
+def test_late_news_of_what_a_list_did_not_have_do_not_bring_it_back() -> None:
+    store: Store[Service] = Store()
+    store.replace([service("a", 9)], "10")
+    store.put(service("b", 8))
+    assert [each.metadata.name for each in store.all()] == ["a"]
+
+
+def test_a_list_older_than_what_was_settled_is_not_taken_in() -> None:
+    store: Store[Service] = Store()
+    store.settled("10")
+    assert not store.replace([service("a", 7)], "8")
+    assert store.replace([], "10")
+
+
+def test_where_nothing_is_ever_settled_the_oldest_ends_are_forgotten() -> None:
+    store: Store[Service] = Store()
+    for version in range(1, 3 * MOST_GONE):
+        store.remove(service(f"s{version}", version))
+    assert len(store._gone) == MOST_GONE  # noqa: SLF001 - as above
+    store.put(service(f"s{3 * MOST_GONE - 1}", 1))
+    assert len(store) == 0
 
 
 def test_indexes_follow_every_change() -> None:

@@ -29,7 +29,13 @@ BUGS = (
     Bug(
         "B1",
         "a job that failed is not put back into the queue",
-        ((LEADER, "self._queue.failed(item)", "self._queue.done(item)"),),
+        (
+            (
+                LEADER,
+                'self._queue.failed(item, not_before=getattr(error, "retry_after", None) or 0.0)',
+                "self._queue.done(item)",
+            ),
+        ),
     ),
     Bug(
         "B2",
@@ -109,7 +115,13 @@ MUTANTS = (
     Bug(
         "S3",
         "the clean-up does not ask who needs a port",
-        (("core/cleaning.py", "    if needed:\n        return Rescue(what) if tagged else None\n", ""),),
+        (
+            (
+                "core/cleaning.py",
+                "    if needed:\n",
+                "    if needed and False:\n",
+            ),
+        ),
     ),
     Bug(
         "S4",
@@ -135,7 +147,17 @@ MUTANTS = (
     Bug(
         "S5 too",
         "an address that somebody else gave is overwritten",
-        (("core/mapping.py", 'return Rest("ForeignAddress") if _shown(service) else Manage()', "return Manage()"),),
+        (
+            (
+                "core/mapping.py",
+                (
+                    "    if _shown(service) and not marked(service) and not _shows_ours(seen):\n"
+                    '        return Rest("ForeignAddress")\n'
+                ),
+                "",
+            ),
+            ("core/mapping.py", 'return Clear() if _shows_ours(seen) else Rest("ForeignAddress")', "return Clear()"),
+        ),
     ),
     Bug(
         "S4, epochs",
@@ -148,10 +170,53 @@ MUTANTS = (
             ),
             (
                 LEADER,
-                "await self._raise_epoch(self._term, self._agents.highest_epoch)\n            return 0.0",
+                "await self._raise_epoch(self._term, ahead)\n            return 0.0",
                 "return self._times.push_again",
             ),
         ),
+    ),
+    Bug(
+        "stays",
+        "a new leader hears of Services before it has learnt who has what",
+        (
+            (
+                LEADER,
+                "        self._queue.add(Chore.BEGIN)\n        try:",
+                (
+                    "        self._queue.add(Chore.BEGIN)\n"
+                    "        self._stop_listening = self._services.listen(self._changed)\n        try:"
+                ),
+            ),
+            (
+                LEADER,
+                "self._stop_listening = self._services.listen(self._changed)\n        self._queue.add(Chore.PUSH)",
+                "self._queue.add(Chore.PUSH)",
+            ),
+        ),
+    ),
+    Bug(
+        "stays too",
+        "a Service is moved while it still shows its old address",
+        (
+            (
+                "core/mapping.py",
+                (
+                    "    if _shown(seen.service):\n"
+                    '        return Clear() if _shows_ours(seen) else Rest("ForeignAddress")\n'
+                ),
+                "",
+            ),
+        ),
+    ),
+    Bug(
+        "S3, others",
+        "ports are known by their name, which another cluster's have too",
+        (("controller/ports.py", "list(PORTS, description=self._mark)", 'list(PORTS, name="mooring")'),),
+    ),
+    Bug(
+        "rest, bound",
+        "a finalizer that somebody took off is not put back",
+        (("core/mapping.py", "    if not bound(service):", "    if not marked(service):"),),
     ),
     Bug(
         "rest",

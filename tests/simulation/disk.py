@@ -1,47 +1,66 @@
-"""A disk on which only what was synced is sure to be there after a crash."""
+"""A disk on which only what was synced is sure to be there after a crash.
+
+A file has content, a directory gives names to files, and each is synced on its own: to sync a file says nothing of its
+name, and to sync the names says nothing of what the files hold. Names change on the disk in the order in which they
+were changed.
+"""
 
 import random
 
 
-class Disk:
-    """Files by name. A write or a rename is seen at once; a crash may undo all that was not synced, in any mixture."""
+class _File:
+    """What is read from a file now, and what a crash cannot take away."""
 
     def __init__(self) -> None:
-        self._seen: dict[str, bytes] = {}
-        self._sure: dict[str, bytes] = {}
-
-    def read(self, name: str) -> bytes | None:
-        return self._seen.get(name)
-
-    def write(self, name: str, content: bytes) -> None:
-        self._seen[name] = content
-
-    def rename(self, old: str, new: str) -> None:
-        self._seen[new] = self._seen.pop(old)
-
-    def sync(self, name: str) -> None:
-        """Make a file's content sure under the name that it has."""
-        self._sure[name] = self._seen[name]
-
-    def sync_names(self) -> None:
-        """Make the renames sure. What a file that was not synced holds stays open: it may turn out empty."""
-        for name in list(self._sure):
-            if name not in self._seen:
-                del self._sure[name]
-        for name, content in self._seen.items():
-            self._sure.setdefault(name, content)
+        self.content = b""
+        self.sure = b""
 
     def crash(self, chance: random.Random) -> None:
-        """Each file is as it was last synced, or as it was last written, or cut."""
-        after = dict(self._sure)
-        for name in sorted(self._seen.keys() | self._sure.keys()):
-            new = self._seen.get(name)
-            if new == self._sure.get(name):
-                continue
-            fate = chance.randrange(3)
-            if fate == 0 and new is not None:
-                after[name] = new
-            elif fate == 1 and new is not None and name not in self._sure:
-                after[name] = new[: chance.randrange(len(new) + 1)]
-        self._seen = after
-        self._sure = dict(after)
+        """As it was last synced, or empty, or cut, or as it was last written."""
+        if self.content != self.sure:
+            cut = self.content[: chance.randrange(len(self.content) + 1)]
+            self.content = chance.choice((self.sure, b"", cut, self.content))
+        self.sure = self.content
+
+
+class Disk:
+    """Files by name, in one directory. A write or a rename is seen at once."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, _File] = {}
+        self._states: list[dict[str, _File]] = [{}]
+        """The directory as it was last synced, and after each change since."""
+
+    def read(self, name: str) -> bytes | None:
+        file = self._files.get(name)
+        return None if file is None else file.content
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file anew; it stays the same file if there is one of this name."""
+        if name not in self._files:
+            self._files[name] = _File()
+            self._names_changed()
+        self._files[name].content = content
+
+    def rename(self, old: str, new: str) -> None:
+        self._files[new] = self._files.pop(old)
+        self._names_changed()
+
+    def sync(self, name: str) -> None:
+        """Make sure what a file holds, by whatever name it is found then."""
+        file = self._files[name]
+        file.sure = file.content
+
+    def sync_names(self) -> None:
+        """Make sure which names there are, and which file each stands for."""
+        self._states = [dict(self._files)]
+
+    def crash(self, chance: random.Random) -> None:
+        """Of the changes of names the first few were made, or none; each file that was not synced has its fate."""
+        self._files = dict(chance.choice(self._states))
+        for name in sorted(self._files):
+            self._files[name].crash(chance)
+        self.sync_names()
+
+    def _names_changed(self) -> None:
+        self._states.append(dict(self._files))

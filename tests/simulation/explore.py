@@ -1,15 +1,16 @@
 """Running a scenario again and again, each time with other faults: all that there are, or some by chance.
 
-A run that fails is made small: faults are taken away for as long as it still fails. What is left is told as a trace and
-as one command that runs it again.
+A run that fails is made small: faults are taken away for as long as it still fails in the same way. What is left is
+told as a trace and as one command that runs it again.
 """
 
 import itertools
 import multiprocessing
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 
+import msgspec
 from msgspec import Struct
 
 from tests.simulation.faults import CRASHES, Fault
@@ -18,10 +19,22 @@ from tests.simulation.world import Step, Violation, World
 
 RATES = (0.01, 0.03, 0.1)
 MOST_FAULTS = 8
+FOCUS = (
+    *("delete", "delete ports", "delete floatingips", "tag", "create", "get services", "patch services"),
+    *("put document", "get state", "leases", "watch", "event services"),
+)
+"""Kinds of requests that some runs are after; many of them are rare, and would hardly ever be met by chance."""
+FOCUSED = 0.7
+"""How many of the runs have a focus."""
+FOCUS_RATE = 0.6
+ELSEWHERE_RATE = 0.005
+TOLD_STEPS = 60
 ANY = "any"
 
 
 Look = Callable[[str, int], "Report"]
+Progress = Callable[[int, "Report"], None]
+Again = Callable[[Scenario, int, Mapping[int, Fault]], "Run"]
 
 
 class Scripted:
@@ -31,23 +44,33 @@ class Scripted:
         self._faults = faults
         self.possible: dict[int, tuple[Fault, ...]] = {}
 
-    def at(self, number: int, possible: tuple[Fault, ...]) -> Fault | None:
+    def at(self, number: int, what: str, possible: tuple[Fault, ...]) -> Fault | None:  # noqa: ARG002 - a Plan
         self.possible[number] = possible
         fault = self._faults.get(number)
         return fault if fault in possible else None
 
 
 class ByChance:
-    """Faults as a seed has it: sometimes few, sometimes many, then none, so that there can be rest."""
+    """Faults as a seed has it: sometimes few, sometimes many, then none, so that there can be rest.
+
+    Many runs have a focus: a kind of request at which faults are frequent.
+    """
 
     def __init__(self, seed: int) -> None:
         self._chance = random.Random(f"faults {seed}")  # noqa: S311 - it has to be repeatable
         self._rate = self._chance.choice(RATES)
         self._most = self._chance.randrange(1, MOST_FAULTS + 1)
+        self.focus: str | None = None
+        if self._chance.random() < FOCUSED:
+            self.focus = self._chance.choice(FOCUS)
+            self._rate = ELSEWHERE_RATE
         self.faults: dict[int, Fault] = {}
 
-    def at(self, number: int, possible: tuple[Fault, ...]) -> Fault | None:
-        if len(self.faults) >= self._most or self._chance.random() >= self._rate:
+    def at(self, number: int, what: str, possible: tuple[Fault, ...]) -> Fault | None:
+        if len(self.faults) >= self._most:
+            return None
+        rate = FOCUS_RATE if self.focus is not None and self.focus in what else self._rate
+        if self._chance.random() >= rate:
             return None
         fault = self.faults[number] = self._chance.choice(possible)
         return fault
@@ -69,27 +92,54 @@ class Run(Struct, frozen=True):
         told = f" --faults {faults}" if faults else ""
         return f".venv/bin/python -m tests.simulation replay {self.scenario} --seed {self.seed}{told}"
 
+    @property
+    def kind(self) -> str:
+        """In which way it failed: the rule that was broken, or that there was no rest, or what was wrong at rest."""
+        return (self.wrong or "").partition(":")[0]
+
+    def told(self, most: int) -> str:
+        """The last steps, and all at which something went wrong."""
+        lines: list[str] = []
+        left_out = False
+        for position, step in enumerate(self.trace, start=1):
+            if step.fault is None and position <= len(self.trace) - most:
+                left_out = True
+                continue
+            lines += ["  ...", str(step)] if left_out else [str(step)]
+            left_out = False
+        return "\n".join([*lines, self.wrong or "every property held", f"replay: {self.replay}"])
+
     def __str__(self) -> str:
-        steps = "\n".join(str(step) for step in self.trace)
-        return f"{steps}\n{self.wrong or 'every property held'}\nreplay: {self.replay}"
+        return self.told(TOLD_STEPS)
 
 
 class Report(Struct):
-    """What a series of runs came to."""
+    """What a series of runs came to. `points` is how many were announced, before the first of them."""
 
     points: int = 0
     ran: int = 0
-    calls: int = 0
+    requests: int = 0
+    events: int = 0
     failed: list[Run] = []
 
     def add(self, run: Run) -> None:
+        events = sum(step.what.startswith("event ") for step in run.trace)
         self.ran += 1
-        self.calls += len(run.trace)
+        self.events += events
+        self.requests += len(run.trace) - events
         if run.wrong is not None:
             self.failed.append(run)
 
+    def include(self, part: "Report") -> None:
+        self.points += part.points
+        self.ran += part.ran
+        self.requests += part.requests
+        self.events += part.events
+        self.failed += part.failed
+
     def __str__(self) -> str:
-        return f"ran {self.ran:,} of {self.points:,}, {self.calls:,} calls, {len(self.failed)} failed"
+        ran = f"ran {self.ran:,} of {self.points:,}"
+        return f"{ran}, {self.requests:,} requests, {self.events:,} events, {len(self.failed)} failed"
 
 
 def run(scenario: Scenario, seed: int, plan: Scripted | ByChance, faults: Mapping[int, Fault] | None = None) -> Run:
@@ -108,56 +158,70 @@ def replay(scenario: Scenario, seed: int, faults: Mapping[int, Fault]) -> Run:
     return run(scenario, seed, Scripted(faults), faults)
 
 
-def singles(base: Run, kinds: Iterable[Fault] | None = None) -> Iterator[dict[int, Fault]]:
-    """Every fault of these kinds (None: of all kinds) at every point of a run."""
-    wanted = None if kinds is None else frozenset(kinds)
+def announced(base: Run, kinds: Iterable[Fault] = tuple(Fault), *, after: int = 0) -> int:
+    """How many faults of these kinds are possible at the points of a run, counted apart from the runs that try them."""
+    wanted = set(kinds)
+    return sum(len(wanted & set(possible)) for number, possible in base.possible.items() if number > after)
+
+
+def singles(base: Run, kinds: Iterable[Fault] = tuple(Fault)) -> Iterator[dict[int, Fault]]:
+    """Every fault of these kinds at every point of a run."""
+    wanted = frozenset(kinds)
     for number, possible in base.possible.items():
         for fault in possible:
-            if wanted is None or fault in wanted:
+            if fault in wanted:
                 yield {number: fault}
 
 
 def seconds(first: Run, kinds: Iterable[Fault]) -> Iterator[dict[int, Fault]]:
     """A run's fault, and one more at every point after it: also inside the recovery from the first."""
     [last] = first.faults
-    wanted = frozenset(kinds)
-    for number, possible in first.possible.items():
-        if number > last:
-            for fault in possible:
-                if fault in wanted:
-                    yield {**first.faults, number: fault}
+    for second in singles(first, kinds):
+        if min(second) > last:
+            yield first.faults | second
 
 
-def enumerate_faults(name: str, seed: int = 1) -> Report:
-    """Every kind of fault at every point of a scenario, one at a time."""
-    scenario = SCENARIOS[name]
+def enumerate_faults(name: str, seed: int = 1, *, stop: bool = False) -> Report:
+    """Every kind of fault at every point of a scenario, one at a time; `stop` at the first that fails."""
+    return every_fault(SCENARIOS[name], seed, stop=stop)
+
+
+def every_fault(scenario: Scenario, seed: int, *, stop: bool) -> Report:
     base = replay(scenario, seed, {})
-    plans = list(singles(base))
-    report = Report(points=len(plans) + 1)
+    report = Report(points=1 + announced(base))
     report.add(base)
-    for faults in plans:
-        report.add(replay(scenario, seed, faults))
+    _try_all(report, scenario, seed, singles(base), stop=stop)
     return report
 
 
-def enumerate_pairs(
-    name: str, seed: int = 1, *, kinds: Iterable[Fault] = CRASHES, every: int = 1, part: int = 0
+def enumerate_pairs(  # noqa: PLR0913 - which pairs of which scenario
+    name: str, seed: int = 1, *, kinds: Iterable[Fault] = CRASHES, every: int = 1, part: int = 0, stop: bool = False
 ) -> Report:
     """A fault of these kinds at every point, and for each of them a second one at every later point.
 
-    Of the first faults, only each `every`-th is taken, beginning with number `part`.
+    Of the first faults, only each `every`-th is taken, beginning with number `part`. All of them are run before any
+    pair is, because how many pairs there are is known only then.
     """
     scenario = SCENARIOS[name]
     kinds = tuple(kinds)
-    report = Report()
-    for faults in itertools.islice(singles(replay(scenario, seed, {}), kinds), part, None, every):
+    base = replay(scenario, seed, {})
+    report = Report(points=len(range(part, announced(base, kinds), every)))
+    firsts: list[Run] = []
+    for faults in itertools.islice(singles(base, kinds), part, None, every):
         first = replay(scenario, seed, faults)
-        pairs = list(seconds(first, kinds))
-        report.points += len(pairs) + 1
         report.add(first)
-        for pair in pairs:
-            report.add(replay(scenario, seed, pair))
+        report.points += announced(first, kinds, after=max(faults))
+        firsts.append(msgspec.structs.replace(first, trace=()))
+    for first in firsts:
+        _try_all(report, scenario, seed, seconds(first, kinds), stop=stop)
     return report
+
+
+def _try_all(report: Report, scenario: Scenario, seed: int, plans: Iterable[dict[int, Fault]], *, stop: bool) -> None:
+    for faults in plans:
+        if stop and report.failed:
+            return
+        report.add(replay(scenario, seed, faults))
 
 
 def chosen_by(seed: int, name: str = ANY) -> Run:
@@ -166,38 +230,35 @@ def chosen_by(seed: int, name: str = ANY) -> Run:
     return run(SCENARIOS[names[seed % len(names)]], seed, ByChance(seed))
 
 
-def by_chance(name: str, seeds: Iterable[int], *, stop: bool = False) -> Report:
+def by_chance(name: str, seeds: Sequence[int], *, stop: bool = False) -> Report:
     """A run for each seed; `stop` at the first that fails. Of `any` scenario: the seed says which."""
-    report = Report()
+    report = Report(points=len(seeds))
     for seed in seeds:
-        report.points += 1
         report.add(chosen_by(seed, name))
         if stop and report.failed:
             break
     return report
 
 
-def shrunk(failed: Run) -> Run:
-    """The same failure with as few faults as it takes: none can be left out without everything being right again."""
+def shrunk(failed: Run, again: Again = replay) -> Run:
+    """The same kind of failure with as few faults as it takes: without any one of them it does not come about."""
     smallest = failed
     while True:
         for number in sorted(smallest.faults, reverse=True):
             fewer = {each: fault for each, fault in smallest.faults.items() if each != number}
-            tried = replay(SCENARIOS[failed.scenario], failed.seed, fewer)
-            if tried.wrong is not None:
+            tried = again(SCENARIOS[failed.scenario], failed.seed, fewer)
+            if tried.kind == failed.kind:
                 smallest = tried
                 break
         else:
             return smallest
 
 
-def in_parallel(look: Callable[[int], Report], parts: int) -> Report:
-    """The parts of a search, on all cores; what they came to, together."""
+def in_parallel(look: Callable[[int], Report], parts: int, progress: Progress = lambda _done, _so_far: None) -> Report:
+    """The parts of a search, on all cores; what they came to, together. `progress` is told after each part."""
     whole = Report()
     with ProcessPoolExecutor(mp_context=multiprocessing.get_context("fork")) as workers:
-        for part in workers.map(look, range(parts)):
-            whole.points += part.points
-            whole.ran += part.ran
-            whole.calls += part.calls
-            whole.failed += part.failed
+        for done, part in enumerate(workers.map(look, range(parts)), start=1):
+            whole.include(part)
+            progress(done, whole)
     return whole

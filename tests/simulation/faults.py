@@ -24,7 +24,7 @@ class Fault(enum.Enum):
     WRONG = "wrong"  # carried out, the answer is not what the interface promises
     TWICE = "twice"  # carried out, and once more by something on the way
     DELAY = "delay"  # slow, but in time
-    STALE_1 = "stale-1"  # a read answers with what was so many versions ago
+    STALE_1 = "stale-1"  # a read answers with what was so many versions ago; a watch lags by so many events for a while
     STALE_2 = "stale-2"
     STALE_3 = "stale-3"
     STALE_4 = "stale-4"
@@ -35,7 +35,8 @@ class Fault(enum.Enum):
     EVENT_LATE = "event-late"
     STREAM_CUT = "stream-cut"  # in the middle of an event
     STREAM_GONE = "stream-gone"  # and the server no longer keeps the version to resume from
-    GATEWAY_CRASH = "gateway-crash"  # the gateway's agent dies somewhere in the middle of it, and is started again
+    GATEWAY_CRASH = "gateway-crash"  # the gateway's agent dies somewhere in the middle of it, and is started again soon
+    GATEWAY_AWAY = "gateway-away"  # the same, but it comes back long after it has stopped to count as live
 
 
 CRASHES = (Fault.CRASH_BEFORE, Fault.CRASH_AFTER)
@@ -71,7 +72,9 @@ ANY_CALL = (
 )
 WRITES = (*ANY_CALL, Fault.LATE, Fault.TWICE)
 READS = (*ANY_CALL, *STALE)
-GATEWAY = (*WRITES, Fault.GATEWAY_CRASH)
+GATEWAY_DEATHS = (Fault.GATEWAY_CRASH, Fault.GATEWAY_AWAY)
+GATEWAY_READS = (*ANY_CALL, *GATEWAY_DEATHS)
+GATEWAY_WRITES = (*WRITES, *GATEWAY_DEATHS)
 OPENS = (
     Fault.CRASH_BEFORE,
     Fault.CRASH_AFTER,
@@ -83,4 +86,5 @@ OPENS = (
     Fault.NOT_SENT,
     Fault.TIMEOUT_BEFORE,
     Fault.DELAY,
+    *STALE,
 )

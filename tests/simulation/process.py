@@ -10,6 +10,7 @@ class Process:
     def __init__(self, name: str) -> None:
         self.name = name
         self.alive = True
+        self.deposed_until = 0.0  # its Lease was deleted by somebody; until then it may lead beside another one
         self.failing: dict[str, float] = {}  # gateways that do not answer it, and since when
         self._tasks: dict[asyncio.Task[Any], None] = {}  # in the order of their birth: chance has no part in a death
 

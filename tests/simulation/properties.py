@@ -40,11 +40,14 @@ def s2_acknowledged_first(truth: Truth, effect: Effect) -> Iterator[str]:
             continue
         given = truth.published.setdefault(service.metadata.uid, set())
         given.update(each.ip for each in service.status.load_balancer.ingress)
+        truth.promised[service.metadata.uid] = frozenset((key.protocol, key.port) for key in _keys(service))
+        if truth.now < effect.process.deposed_until:
+            continue
         live = [each for each in truth.gateways.values() if _live(truth, effect, each)]
         if not live:
             yield f"{service.name} was given an address while no gateway was live"
         for gateway in live:
-            if not any(each.service == str(service.name) for each in gateway.document.forwards):
+            if not _serves(gateway, service, truth):
                 yield f"{service.name} was given an address that {gateway.name} does not serve"
 
 
@@ -82,7 +85,7 @@ def s4_fenced(truth: Truth, effect: Effect) -> Iterator[str]:
             yield f"{request.what} carries no revision"
 
 
-def s5_theirs_is_theirs(_truth: Truth, effect: Effect) -> Iterator[str]:
+def s5_theirs_is_theirs(truth: Truth, effect: Effect) -> Iterator[str]:
     """Never overwrite what a user set."""
     if effect.process is None:
         return
@@ -95,22 +98,37 @@ def s5_theirs_is_theirs(_truth: Truth, effect: Effect) -> Iterator[str]:
             continue
         if _theirs(before) != _theirs(after):
             yield f"something of {name} was changed that is its owner's"
-        had = before.status.load_balancer.ingress
-        if had and not _has_ours(before) and after.status.load_balancer.ingress != had:
+        same = after.status.load_balancer.ingress == before.status.load_balancer.ingress
+        if _given_by_others(truth, before) and not same:
             yield f"the address that somebody gave to {name} was changed"
         if before.metadata.annotations.get(names.MANAGED) == "false" != after.metadata.annotations.get(names.MANAGED):
             yield f"{name} had opted out"
 
 
 def s7_nothing_mapped_is_missing(truth: Truth, effect: Effect) -> Iterator[str]:
-    """A gateway never receives a document that lacks a Service that is mapped."""
+    """A gateway never receives a document that takes away a Service that is mapped."""
     gateway = truth.gateways.get(effect.server)
     if gateway is None or effect.request.method != "PUT" or not effect.done:
         return
-    served = {each.service for each in gateway.document.forwards}
+    served = frozenset(each.service for each in gateway.document.forwards)
+    before, truth.served[gateway.name] = truth.served.get(gateway.name, frozenset()), served
     for service in truth.services.values():
-        if str(service.name) not in served and _settled(truth, service):
+        if str(service.name) in before - served and _settled(truth, service):
             yield f"{gateway.name} was told to forget {service.name}, which the world was sent to"
+
+
+def stays(truth: Truth, effect: Effect) -> Iterator[str]:
+    """An address that the world was told stays, unless its owner, or an operator in the cloud, changed something."""
+    if effect.process is None or truth.now < effect.process.deposed_until:
+        return
+    for name, (before, after) in effect.changed.items():
+        if before is None or after is None or not _wanted(after):
+            continue
+        had, has = (each.status.load_balancer.ingress for each in (before, after))
+        if had != has and _settled(truth, before):
+            yield f"{name} lost the address {had[0].ip} without a reason"
+        if had and _port_of(before) and _port_of(before) != _port_of(after):
+            yield f"{name} was given another port while it still showed the address of the old one"
 
 
 def s8_one_generation(truth: Truth, effect: Effect) -> Iterator[str]:
@@ -128,6 +146,7 @@ AFTER_EVERY_EFFECT: dict[str, Property] = {
     "S5": s5_theirs_is_theirs,
     "S7": s7_nothing_mapped_is_missing,
     "S8": s8_one_generation,
+    "stays": stays,
 }
 
 
@@ -139,8 +158,7 @@ def at_rest(truth: Truth) -> Iterator[str]:
 
 def _wanted_are_served(truth: Truth) -> Iterator[str]:
     for service in truth.services.values():
-        foreign = service.status.load_balancer.ingress and not _has_ours(service)
-        if not _wanted(service) or foreign:
+        if not _wanted(service) or _given_by_others(truth, service):
             continue
         port = truth.ports.get(_port_of(service))  # type: ignore[arg-type]
         if port is None:
@@ -150,24 +168,24 @@ def _wanted_are_served(truth: Truth) -> Iterator[str]:
         shown = [each.ip for each in service.status.load_balancer.ingress]
         if public is None or shown != [public.floating_ip_address]:
             yield f"{service.name} shows {shown}, its port's address is {public and public.floating_ip_address}"
-        if not set(service.metadata.finalizers) >= OUR_FINALIZERS:
-            yield f"{service.name} lacks a finalizer of ours"
-        wanted = {(port.fixed_ips[0].ip_address, key.protocol, key.port, str(service.name)) for key in _keys(service)}
+        if names.FINALIZER not in service.metadata.finalizers:
+            yield f"{service.name} lacks our finalizer"
         for gateway in truth.gateways.values():
-            has = {(f.address, f.protocol, f.port, f.service) for f in gateway.document.forwards}
-            if not wanted <= has:
+            if not _serves(gateway, service, truth):
                 yield f"{gateway.name} does not serve all of {service.name}"
+
+
+def _given_by_others(truth: Truth, service: Service) -> bool:
+    """Whether it shows an address that no controller gave it, and has no port of ours: it is not our concern."""
+    shown = {each.ip for each in service.status.load_balancer.ingress}
+    ours = truth.published.get(service.metadata.uid, set())
+    return bool(shown) and not shown & ours and _port_of(service) not in truth.ports
 
 
 def _nothing_is_left(truth: Truth) -> Iterator[str]:
     wanted = [service for service in truth.services.values() if _wanted(service)]
     needed = {_port_of(service) for service in wanted}
-    for port in truth.ports.values():
-        if port.name == "mooring" and port.id not in needed:
-            yield f"port {port.id} is left, and nobody needs it"
-    for each in truth.floating_ips.values():
-        if each.port_id not in needed:
-            yield f"floating IP {each.id} is left, and nobody needs it"
+    yield from _nothing_is_left_in_neutron(truth, needed)
     served = {str(service.name) for service in wanted}
     for gateway in truth.gateways.values():
         for forward in gateway.document.forwards:
@@ -176,6 +194,23 @@ def _nothing_is_left(truth: Truth) -> Iterator[str]:
     for service in truth.services.values():
         if not _wanted(service):
             yield from _nothing_is_left_on(service, truth)
+
+
+def _nothing_is_left_in_neutron(truth: Truth, needed: set[PortId | None]) -> Iterator[str]:
+    """What was not there at the beginning is needed by a Service and bears our tag; what was there still is."""
+    ours = {port.id: port for port in truth.ports.values() if port.device_owner == "" and port.id not in truth.foreign}
+    public = {each.id: each for each in truth.floating_ips.values() if each.id not in truth.foreign}
+    for port in ours.values():
+        if port.id not in needed:
+            yield f"port {port.id} is left, and nobody needs it"
+    for floating_ip in public.values():
+        if floating_ip.port_id not in needed:
+            yield f"floating IP {floating_ip.id} is left, and nobody needs it"
+    for name, tags in [(port.id, port.tags) for port in ours.values()] + [(ip.id, ip.tags) for ip in public.values()]:
+        if names.TAG not in tags:
+            yield f"{name} does not bear our tag"
+    if missing := truth.foreign - truth.ports.keys() - truth.floating_ips.keys():
+        yield f"{sorted(missing)} of others is gone"
 
 
 def _nothing_is_left_on(service: Service, truth: Truth) -> Iterator[str]:
@@ -204,18 +239,37 @@ def _live(truth: Truth, effect: Effect, gateway: GatewayTwin) -> bool:
 
 
 def _settled(truth: Truth, service: Service) -> bool:
-    """Published at a port that is there, wanted, and in conflict with nobody: no view of the world may lack it."""
+    """Whether nothing happened to a Service since it was given the address that it shows: no view may lack it.
+
+    Its owner has not changed it, its port and floating IP are there, and no owner of a Service beside it on that port
+    has changed that one.
+    """
     port = _port_of(service)
-    if (
-        not service.status.load_balancer.ingress
-        or not (_wanted(service) and _has_ours(service))
-        or port not in truth.ports
-    ):
+    shown = {each.ip for each in service.status.load_balancer.ingress}
+    if not shown or not _wanted(service) or port not in truth.ports or _edited(truth, service):
         return False
-    if not any(each.port_id == port for each in truth.floating_ips.values()):
+    if shown != {each.floating_ip_address for each in truth.floating_ips.values() if each.port_id == port}:
         return False
-    rivals = [each for each in truth.services.values() if _port_of(each) == port and each.name != service.name]
-    return not any(set(_keys(service)) & set(_keys(rival)) for rival in rivals)
+    beside = [each for each in truth.services.values() if _port_of(each) == port and each.name != service.name]
+    return not any(_edited(truth, each) and _keys(each) & _keys(service) for each in beside)
+
+
+def _edited(truth: Truth, service: Service) -> bool:
+    """Whether it wants something else than when it was last given an address."""
+    promised = truth.promised.get(service.metadata.uid)
+    return promised is not None and promised != {(key.protocol, key.port) for key in _keys(service)}
+
+
+def _serves(gateway: GatewayTwin, service: Service, truth: Truth) -> bool:
+    """Whether a gateway serves all that a Service wants, at the address of its port."""
+    port = truth.ports.get(_port_of(service) or PortId(""))
+    address = port.fixed_ips[0].ip_address if port else ""
+    wanted = {(address, key.protocol, key.port) for key in _keys(service)}
+    return wanted <= {
+        (each.address, each.protocol, each.port)
+        for each in gateway.document.forwards
+        if each.service == str(service.name)
+    }
 
 
 # What a Service is and wants is read here independently of the code that is judged.

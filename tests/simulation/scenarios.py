@@ -26,7 +26,7 @@ class Scenario(Struct, frozen=True):
             await self.deeds(world, random.Random(f"user {seed}"))  # noqa: S311 - it has to be repeatable
 
         world.run(deeds)
-        used = len({each.port_id for each in world.truth.floating_ips.values()})
+        used = len(world.truth.floating_ips.keys() - world.truth.foreign)
         if self.addresses is not None and used > self.addresses:
             raise Violation(f"at rest: {used} addresses are used, {self.addresses} would do")
 
@@ -74,6 +74,20 @@ async def _move(world: World, _chance: random.Random) -> None:
     user.change_ports("web", "443/TCP", "8080/TCP")
 
 
+async def _restart(world: World, _chance: random.Random) -> None:
+    """Services come while a new leader has just begun to look around; they want what others already have."""
+    user = User(world)
+    user.expose("web", "80/TCP")
+    user.expose("shop", "443/TCP")
+    await user.wait(2.0)
+    await user.kill_leader()
+    user.expose("aaa", "80/TCP")
+    await user.wait(0.05)
+    user.expose("bbb", "443/TCP")
+    await user.wait(0.3)
+    user.expose("ccc", "443/TCP", "80/TCP")
+
+
 async def _churn(world: World, chance: random.Random) -> None:
     """Anything, at any time: also by people who edit what is ours, and Services that are none of our business."""
     churn = Churn(User(world), chance)
@@ -94,7 +108,18 @@ class Churn:
         self._chance = chance
         self._made = 0
         self.alive: list[str] = []
-        self.deeds = (self.delete, self.change, self.opt_out, self.edit, self.comment, self.hold, self.replace)
+        self.deeds = (
+            self.delete,
+            self.change,
+            self.opt_out,
+            self.edit,
+            self.comment,
+            self.hold,
+            self.replace,
+            self.unbind,
+            self.meddle,
+            self.kill,
+        )
 
     def begin(self) -> None:
         """Services of others, and now and then somebody who deletes the Lease."""
@@ -140,6 +165,27 @@ class Churn:
         await self.wait(1.0, 30.0)
         self._user.let_go(name)
 
+    async def unbind(self, name: str) -> None:
+        """Take our finalizers off, and perhaps our mark."""
+        self._user.take_finalizers(name)
+        if self._chance.random() < 0.5:
+            self._user.annotate(name, names.MANAGED, None)
+
+    async def meddle(self, name: str) -> None:
+        """Write an address of others into a status that may be ours, or copy a Service, annotations and all."""
+        if self._chance.random() < 0.5:
+            self._user.set_status(name, "198.51.100.9")
+        else:
+            self._made += 1
+            self._user.copy(name, f"copy{self._made}")
+            self.alive.append(f"copy{self._made}")
+
+    async def kill(self, _: str) -> None:
+        """Somebody kills the leader, and goes on with the Services as soon as there is one again."""
+        await self._user.kill_leader()
+        await self.wait(0.0, 0.05, 0.3)
+        self.expose()
+
     async def replace(self, name: str) -> None:
         await self.delete(name)
         self.expose()
@@ -157,6 +203,7 @@ SCENARIOS = {
         Scenario("share", _share, addresses=2),
         Scenario("unmap", _unmap, addresses=0),
         Scenario("move", _move, addresses=2),
+        Scenario("restart", _restart, addresses=3),
         Scenario("two", _share, controllers=2, addresses=2),
         Scenario("two-unmap", _unmap, controllers=2, addresses=0),
         Scenario("churn", _churn),

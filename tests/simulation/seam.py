@@ -5,6 +5,7 @@ happens there; this module makes it happen.
 """
 
 import asyncio
+import contextlib
 from collections import deque
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -14,7 +15,7 @@ import msgspec
 
 from mooring.model.gateway import Held
 from mooring.wire.http import NO_HEADERS, NoAnswer, NotSent, Request, Response, Stream
-from tests.simulation.faults import EVENTS, INITIAL_EVENTS, STALE, STATUS, Fault
+from tests.simulation.faults import EVENTS, GATEWAY_DEATHS, INITIAL_EVENTS, STALE, STATUS, Fault
 from tests.simulation.process import Process
 
 LONG = 4.0
@@ -52,6 +53,8 @@ class Surroundings(Protocol):
 
     def latency(self) -> float: ...
 
+    def answers_late(self) -> bool: ...
+
     def crash(self, process: Process) -> None: ...
 
     def pause(self, process: Process, seconds: float) -> None: ...
@@ -71,7 +74,8 @@ class Seam:
             return await self._faulty(request, fault)
         await self._travel()
         response = self._carry_out(request)
-        await self._travel()
+        if self._world.answers_late():
+            await self._travel()
         return response
 
     async def open(self, request: Request) -> Stream:
@@ -84,7 +88,9 @@ class Seam:
         await self._stumble(fault)
         if fault in STATUS:
             return Refused(STATUS[fault])
-        stream = SimulatedStream(self, request, self._server.open(request))
+        stream = SimulatedStream(
+            self, request, self._server.open(request), lag=0 if fault is None else STALE.get(fault, 0)
+        )
         if fault is Fault.CRASH_AFTER:
             await self.die()
         return stream
@@ -118,6 +124,11 @@ class Seam:
         except ConnectionResetError as error:
             raise NoAnswer("connection reset") from error
 
+    def _carry_out_late(self, request: Request) -> None:
+        """Nobody waits for the answer any more, nor for the news that the server was not there."""
+        with contextlib.suppress(NotSent, NoAnswer):
+            self._carry_out(request)
+
     async def _stumble(self, fault: Fault | None) -> None:
         """What may happen before a request leaves."""
         if fault is Fault.CRASH_BEFORE:
@@ -135,14 +146,14 @@ class Seam:
             case Fault.TIMEOUT_BEFORE | Fault.LATE:
                 if fault is Fault.LATE:
                     late = request.seconds + LONG
-                    asyncio.get_running_loop().call_later(late, self._server.handle, self._process, request)
+                    asyncio.get_running_loop().call_later(late, self._carry_out_late, request)
                 await asyncio.sleep(request.seconds)
                 raise NoAnswer("simulated")
             case _ if fault in STATUS:
                 return Response(STATUS[fault], {"retry-after": "1"} if fault is Fault.TOO_MANY else NO_HEADERS)
             case _ if fault in STALE:
                 return self._server.handle_stale(request, STALE[fault])
-            case Fault.GATEWAY_CRASH:
+            case _ if fault in GATEWAY_DEATHS:
                 self._server.disturb(fault)
         return await self._answered(request, fault, self._carry_out(request))
 
@@ -203,17 +214,25 @@ class Refused:
 
 
 class SimulatedStream:
-    """A watch on which each event is a point of its own."""
+    """A watch on which each event is a point of its own.
 
-    def __init__(self, seam: Seam, request: Request, inner: Stream) -> None:
+    One that lags is so many events behind until PAUSE seconds after it was opened; then it catches up. The objects that
+    come first on a watch-list are a consistent read, and do not lag.
+    """
+
+    def __init__(self, seam: Seam, request: Request, inner: Stream, *, lag: int = 0) -> None:
         self.status = inner.status
         self.headers = inner.headers
         self._seam = seam
-        self._request = request
+        self._event = msgspec.structs.replace(request, what="event " + request.what.removeprefix("watch "))
         self._inner = inner
         self._lines: deque[bytes] = deque()
         self._broken = False
         self._initial = ("sendInitialEvents", "true") in request.query
+        self._lag = lag
+        self._lags_until = asyncio.get_running_loop().time() + PAUSE
+        self._held_back: deque[bytes] = deque()
+        self._listing = self._initial
 
     async def read(self) -> bytes:
         if self._broken:
@@ -222,7 +241,7 @@ class SimulatedStream:
         if not self._lines:
             return b""
         await self._seam.latency()
-        fault = self._seam.point(self._request, INITIAL_EVENTS if self._initial else EVENTS)
+        fault = self._seam.point(self._event, INITIAL_EVENTS if self._initial else EVENTS)
         line = self._lines.popleft()
         self._initial = self._initial and END not in line
         return line if fault is None else await self._faulty(line, fault)
@@ -232,8 +251,27 @@ class SimulatedStream:
 
     async def _fill(self) -> None:
         if not self._lines:
+            await self._fill_behind()
+        if not self._lines:
             self._lines.extend((await self._inner.read()).splitlines(keepends=True))
             self._seam.check()
+
+    async def _fill_behind(self) -> None:
+        """While it lags: take in lines until one has enough others behind it. Then it catches up."""
+        while self._lag and not self._lines:
+            try:
+                async with asyncio.timeout_at(self._lags_until):
+                    piece = await self._inner.read()
+            except TimeoutError:
+                piece = b""
+            self._seam.check()
+            for line in piece.splitlines(keepends=True):
+                (self._lines if self._listing else self._held_back).append(line)
+                self._listing = self._listing and END not in line
+            if not piece:
+                self._lag = 0
+            while len(self._held_back) > self._lag:
+                self._lines.append(self._held_back.popleft())
 
     async def _faulty(self, line: bytes, fault: Fault) -> bytes:
         match fault:

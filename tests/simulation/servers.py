@@ -1,6 +1,7 @@
 """The twins as the seam sees them: what can happen to a request at each, and who is told of every effect."""
 
 import asyncio
+import contextvars
 from collections.abc import Callable
 from http import HTTPStatus
 
@@ -9,7 +10,7 @@ from mooring.cloud.twin.state import Caller
 from mooring.kube.twin.server import KubeTwin, Whole
 from mooring.kube.twin.watching import Subscription
 from mooring.wire.http import Request, Response, Stream
-from tests.simulation.faults import ANY_CALL, GATEWAY, OPENS, READS, WRITES, Fault
+from tests.simulation.faults import ANY_CALL, GATEWAY_READS, GATEWAY_WRITES, OPENS, READS, WRITES, Fault
 from tests.simulation.gateway import GatewayTwin
 from tests.simulation.process import Process
 
@@ -17,6 +18,9 @@ Judge = Callable[[Process | None, str, Request, Callable[[], Response]], Respons
 """Carries something out and judges what it did."""
 
 RESTART = 2.0
+"""Less than a gateway may be silent and still count as live."""
+AWAY = 40.0
+"""Much more than that."""
 
 
 class KubeServer:
@@ -85,15 +89,17 @@ class GatewayServer:
         self.name = twin.name
         self._twin = twin
         self._judge = judge
+        self._down = RESTART
 
     def possible(self, request: Request) -> tuple[Fault, ...]:
-        return GATEWAY if request.writes else ANY_CALL
+        return GATEWAY_WRITES if request.writes else GATEWAY_READS
 
     def handle(self, process: Process, request: Request) -> Response:
         try:
             return self._judge(process, self.name, request, lambda: self._twin.handle(request))
         except ConnectionResetError:
-            asyncio.get_running_loop().call_later(RESTART, self._restart)
+            nobody = contextvars.Context()  # its supervisor is not part of the process that asked
+            asyncio.get_running_loop().call_later(self._down, self._restart, context=nobody)
             raise
 
     def handle_stale(self, request: Request, back: int) -> Response:
@@ -103,8 +109,8 @@ class GatewayServer:
         raise NotImplementedError
 
     def disturb(self, fault: Fault) -> None:
-        if fault is Fault.GATEWAY_CRASH:
-            self._twin.dies_in_next_request()
+        self._down = AWAY if fault is Fault.GATEWAY_AWAY else RESTART
+        self._twin.dies_in_next_request()
 
     def _restart(self) -> None:
         """Its supervisor starts it again; that is judged like an effect."""

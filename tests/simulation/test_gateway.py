@@ -1,6 +1,7 @@
 """The gateway in memory: it refuses what is old, and comes back whole from a death anywhere, on a disk that forgets."""
 
 import random
+from collections.abc import Iterator
 
 import msgspec
 import pytest
@@ -11,7 +12,7 @@ from mooring.core import gateway_document
 from mooring.model.gateway import Document, Forward, Held
 from mooring.wire.http import NotSent, Request, Response
 from tests.simulation.disk import Disk
-from tests.simulation.gateway import STEPS, GatewayTwin
+from tests.simulation.gateway import JOURNAL, STEPS, GatewayTwin
 
 WEB = Forward("10.0.0.5", "TCP", 80, "shop/web")
 DNS = Forward("10.0.0.6", "UDP", 53, "shop/dns")
@@ -30,7 +31,11 @@ def document(epoch: int, generation: int, *forwards: Forward) -> Document:
 
 
 def gateway(seed: int = 1) -> GatewayTwin:
-    return GatewayTwin("g1", random.Random(seed))  # noqa: S311 - it has to be repeatable
+    return GatewayTwin("g1", chance(seed))
+
+
+def chance(seed: int) -> random.Random:
+    return random.Random(seed)  # noqa: S311 - it has to be repeatable
 
 
 def test_a_document_is_in_force_when_it_is_acknowledged() -> None:
@@ -83,16 +88,123 @@ def test_killed_anywhere_it_comes_back_wholly_old_or_wholly_new(seed: int) -> No
     assert held(put(it, new)) == new.held
 
 
-def test_what_was_not_synced_may_be_gone_or_cut() -> None:
-    fates = set()
-    for seed in range(50):
+class NoFileSync(GatewayTwin):
+    """Forgets to sync the file before it is renamed."""
+
+    def _write_journal(self, content: bytes) -> Iterator[None]:
+        self.disk.write("new", content)
+        yield
+        yield
+        self.disk.rename("new", JOURNAL)
+        yield
+        self.disk.sync_names()
+        yield
+
+
+class NoNameSync(GatewayTwin):
+    """Forgets to sync the directory after the rename."""
+
+    def _write_journal(self, content: bytes) -> Iterator[None]:
+        self.disk.write("new", content)
+        yield
+        self.disk.sync("new")
+        yield
+        self.disk.rename("new", JOURNAL)
+        yield
+        yield
+
+
+@pytest.mark.parametrize(("kind", "holds"), [(GatewayTwin, True), (NoFileSync, False), (NoNameSync, False)])
+def test_a_gateway_that_forgets_to_sync_is_found(kind: type[GatewayTwin], holds: bool) -> None:  # noqa: FBT001 - a table
+    found = set()
+    for seed in range(100):
+        it = kind("g1", chance(seed))
+        put(it, document(1, 1, WEB))
+        it.dies_in_next_request()
+        with pytest.raises(ConnectionResetError):
+            put(it, document(1, 2, DNS))
+        it.start()
+        found.add(it.consistent)
+    assert (found == {True}) is holds
+
+
+def test_a_gateway_also_dies_in_a_request_that_changes_nothing() -> None:
+    it = gateway()
+    put(it, document(1, 1, WEB))
+    it.dies_in_next_request()
+    with pytest.raises(ConnectionResetError):
+        it.handle(Request("get state", "GET", "/v1/state"))
+    it.start()
+    assert it.consistent
+
+
+def replaced(*, file: bool, names: bool) -> Disk:
+    """A document that was there for sure, and a new one in its place; what is synced of the new one is asked for."""
+    disk = Disk()
+    disk.write("document", b"old")
+    disk.sync("document")
+    disk.sync_names()
+    disk.write("new", b"whole")
+    if file:
+        disk.sync("new")
+    disk.rename("new", "document")
+    if names:
+        disk.sync_names()
+    return disk
+
+
+def fates(*, file: bool, names: bool) -> set[bytes | None]:
+    found = set()
+    for seed in range(300):
+        disk = replaced(file=file, names=names)
+        disk.crash(chance(seed))
+        found.add(disk.read("document"))
+    return found
+
+
+CUT = {b"whole"[:length] for length in range(6)}
+
+
+@pytest.mark.parametrize(
+    ("file", "names", "expected"),
+    [
+        (True, True, {b"whole"}),
+        (True, False, {b"old", b"whole"}),
+        (False, True, CUT),
+        (False, False, CUT | {b"old"}),
+    ],
+)
+def test_what_a_crash_leaves_of_a_file_that_was_replaced(
+    file: bool,  # noqa: FBT001 - a table
+    names: bool,  # noqa: FBT001
+    expected: set[bytes | None],
+) -> None:
+    assert fates(file=file, names=names) == expected
+
+
+def test_a_file_that_was_written_over_may_be_as_before_or_cut() -> None:
+    found = set()
+    for seed in range(300):
         disk = Disk()
+        disk.write("file", b"old")
+        disk.sync("file")
+        disk.sync_names()
         disk.write("file", b"whole")
-        disk.crash(random.Random(seed))  # noqa: S311
-        fates.add(disk.read("file"))
-    assert None in fates
-    assert b"whole" in fates
-    assert any(fate not in {None, b"whole"} for fate in fates)
+        disk.crash(chance(seed))
+        found.add(disk.read("file"))
+    assert found == CUT | {b"old"}
+
+
+def test_names_change_in_their_order() -> None:
+    found = set()
+    for seed in range(100):
+        disk = Disk()
+        disk.write("a", b"")
+        disk.rename("a", "b")
+        disk.rename("b", "c")
+        disk.crash(chance(seed))
+        found.add("".join(name for name in "abc" if disk.read(name) is not None))
+    assert found == {"", "a", "b", "c"}
 
 
 @given(st.integers(0, 10_000), st.binary(max_size=20), st.binary(max_size=20))
@@ -100,6 +212,11 @@ def test_what_was_synced_stays(seed: int, first: bytes, second: bytes) -> None:
     disk = Disk()
     disk.write("file", first)
     disk.sync("file")
+    disk.sync_names()
     disk.write("other", second)
-    disk.crash(random.Random(seed))  # noqa: S311
+    disk.rename("other", "another")
+    disk.crash(chance(seed))
     assert disk.read("file") == first
+    left = disk.read("another")
+    disk.crash(chance(seed + 1))
+    assert disk.read("another") == left

@@ -1,17 +1,22 @@
 """Each fault does what it says: what is carried out, and what the caller learns of it."""
 
 import asyncio
+import random
 from collections import deque
 from collections.abc import Mapping
 
 import pytest
 
+from mooring.controller import agents
 from mooring.wire.http import NO_HEADERS, NoAnswer, NotSent, Request, Response, Stream
-from tests.simulation.faults import EVENTS, STALE, STATUS, WRITES, Fault
+from tests.simulation.faults import EVENTS, OPENS, STALE, STATUS, WRITES, Fault
+from tests.simulation.gateway import GatewayTwin
 from tests.simulation.loop import run_virtually
 from tests.simulation.process import Process
 from tests.simulation.seam import PAUSE, Seam, SimulatedStream
+from tests.simulation.servers import AWAY, GatewayServer
 
+WATCH = Request("watch things", "GET", "/things")
 WRITE = Request("create things", "POST", "/things", seconds=10.0)
 
 
@@ -65,9 +70,11 @@ class Around:
     def __init__(self, fault: Fault | None) -> None:
         self._fault = fault
         self.crashed = False
+        self.points: list[str] = []
         self.paused = 0.0
 
     def point(self, process: Process, server: str, request: Request, possible: tuple[Fault, ...]) -> Fault | None:  # noqa: ARG002
+        self.points.append(request.what)
         fault, self._fault = self._fault, None
         return fault
 
@@ -75,6 +82,9 @@ class Around:
 
     def latency(self) -> float:
         return 0.01
+
+    def answers_late(self) -> bool:
+        return True
 
     def crash(self, process: Process) -> None:
         self.crashed = True
@@ -226,3 +236,70 @@ def test_what_becomes_of_an_event(fault: Fault | None, lines: list[bytes | str])
 
 def test_every_fault_of_an_event_is_in_the_table_above() -> None:
     assert len(EVENTS) == 7
+
+
+class Slow:
+    """A line each second; three of them, then nothing for ever."""
+
+    status = 200
+    headers: Mapping[str, str] = NO_HEADERS
+
+    def __init__(self) -> None:
+        self._left = 3
+
+    async def read(self) -> bytes:
+        await asyncio.sleep(1.0 if self._left else 10_000.0)
+        self._left -= 1
+        return b"line %d\n" % (3 - self._left)
+
+    async def close(self) -> None: ...
+
+
+@pytest.mark.parametrize(("lag", "times"), [(0, [1, 2, 3]), (1, [2, 3, 40]), (2, [3, 40, 40]), (5, [40, 40, 40])])
+def test_a_watch_that_lags_shows_a_line_when_others_are_behind_it_or_when_it_catches_up(
+    lag: int, times: list[int]
+) -> None:
+    async def scene() -> list[tuple[int, bytes]]:
+        stream = SimulatedStream(Scene(None).seam, WATCH, Slow(), lag=lag)
+        found = []
+        for _ in range(3):
+            line = await stream.read()
+            found.append((int(asyncio.get_running_loop().time()), line))
+        return found
+
+    assert run_virtually(scene()) == list(zip(times, (b"line 1\n", b"line 2\n", b"line 3\n"), strict=True))
+
+
+@pytest.mark.parametrize("fault", STALE)
+def test_a_watch_can_be_opened_that_lags(fault: Fault) -> None:
+    async def scene() -> bytes:
+        stream = await Scene(fault).seam.open(WATCH)
+        return await stream.read()
+
+    assert fault in OPENS
+    assert run_virtually(scene()) == b"line 1\n"
+
+
+def test_an_event_is_told_apart_from_a_request() -> None:
+    async def scene() -> list[str]:
+        it = Scene(None)
+        stream = await it.seam.open(WATCH)
+        await stream.read()
+        return it.world.points
+
+    assert run_virtually(scene()) == ["watch things", "event things"]
+
+
+def test_a_gateway_that_is_away_stays_away_longer_than_one_that_crashed() -> None:
+    async def is_back(fault: Fault, seconds: float) -> bool:
+        twin = GatewayTwin("g1", random.Random(1))  # noqa: S311 - it has to be repeatable
+        server = GatewayServer(twin, lambda _process, _name, _request, act: act())
+        server.disturb(fault)
+        with pytest.raises(ConnectionResetError):
+            server.handle(Process("p"), Request("get state", "GET", "/v1/state"))
+        await asyncio.sleep(seconds)
+        return twin.up
+
+    assert run_virtually(is_back(Fault.GATEWAY_CRASH, agents.GRACE))
+    assert not run_virtually(is_back(Fault.GATEWAY_AWAY, 10 * agents.GRACE))
+    assert run_virtually(is_back(Fault.GATEWAY_AWAY, AWAY + 1.0))

@@ -46,6 +46,12 @@ class Truth:
         self.floating_ips: dict[FloatingIpId, FloatingIp] = {}
         self.published: dict[str, set[str]] = {}
         """The addresses that controllers have given to a Service, by its uid, ever."""
+        self.promised: dict[str, frozenset[tuple[str, int]]] = {}
+        """What a Service wanted when a controller last gave it an address, by its uid: (protocol, port)."""
+        self.served: dict[str, frozenset[str]] = {}
+        """The Services that each gateway served by the last document that it took."""
+        self.foreign: frozenset[str] = frozenset()
+        """Ports and floating IPs of others, which are still there at the end."""
         self.now = 0.0
         opened = kube.watch(Request("watch services", "GET", "/api/v1/services", WATCH))
         if not isinstance(opened, Subscription):

@@ -24,6 +24,12 @@ class User:
     async def wait(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 
+    async def kill_leader(self) -> None:
+        """Kill the controller that leads, and wait until one leads again: it has just begun to look around."""
+        self._world.crash_leader()
+        while not self._world.leading:
+            await self.wait(0.1)
+
     def expose(self, name: str, *ports: str, annotations: dict[str, str] | None = None, ours: bool = True) -> None:
         """A Service of type LoadBalancer; ports as `80/TCP`."""
         spec = {"type": "LoadBalancer", "ports": _ports(ports)}
@@ -31,6 +37,13 @@ class User:
             spec["loadBalancerClass"] = names.GATEWAY_CLASS
         meta = {"name": name, "annotations": annotations or {}}
         self._do("POST", SERVICES, {"apiVersion": "v1", "kind": "Service", "metadata": meta, "spec": spec})
+
+    def copy(self, name: str, other: str) -> None:
+        """`kubectl get -o yaml`, another name, `kubectl apply`: what is ours is copied with the rest."""
+        service = self._world.truth.services.get(Name("shop", name))
+        if service is not None:
+            ports = [f"{each.port}/{each.protocol}" for each in service.spec.ports]
+            self.expose(other, *ports, annotations=dict(service.metadata.annotations))
 
     def change_ports(self, name: str, *ports: str) -> None:
         self._patch(name, {"spec": {"ports": _ports(ports)}})
@@ -46,6 +59,10 @@ class User:
         """Put a finalizer on it, as other controllers do."""
         self._patch(name, {"metadata": {"finalizers": [*self._finalizers(name), HOLD]}})
 
+    def take_finalizers(self, name: str) -> None:
+        """Take all finalizers off, as people do who want something to go away."""
+        self._patch(name, {"metadata": {"finalizers": None}})
+
     def let_go(self, name: str) -> None:
         """Take that finalizer off again."""
         self._patch(name, {"metadata": {"finalizers": [each for each in self._finalizers(name) if each != HOLD]}})
@@ -59,6 +76,7 @@ class User:
 
     def delete_lease(self) -> None:
         """What says who leads, and which epoch it is, is gone."""
+        self._world.depose_leader()
         self._do("DELETE", LEASE, {})
 
     def set_status(self, name: str, address: str) -> None:

@@ -20,6 +20,7 @@ from mooring.cloud.twin.state import Caller
 from mooring.controller.controller import Controller, Outside
 from mooring.controller.leader import Times
 from mooring.controller.ports import Place
+from mooring.core import mark
 from mooring.kube.twin.server import KubeTwin
 from mooring.model.cloud import FloatingIp, NetworkId, Port, ProjectId, SubnetId
 from mooring.wire.calls import CountedCalls
@@ -48,7 +49,7 @@ DEADLINE = 900.0
 
 
 class Plan(Protocol):
-    def at(self, number: int, possible: tuple[Fault, ...]) -> Fault | None:
+    def at(self, number: int, what: str, possible: tuple[Fault, ...]) -> Fault | None:
         """What happens at this point, of what could."""
 
 
@@ -97,6 +98,9 @@ class World:
         _namespaces(self.kube)
         self.truth = Truth(self.kube, self.gateways, CLUSTER)
         self.truth.services_changed()
+        self._see_neutron()
+        ports = (each for each in self.truth.ports.values() if each.device_owner == "")
+        self.truth.foreign = frozenset(each.id for each in (*ports, *self.truth.floating_ips.values()))
 
     def clock(self) -> datetime:
         return BEGIN + timedelta(seconds=self.loop.time())
@@ -156,7 +160,7 @@ class World:
 
     def point(self, process: Process, server: str, request: Request, possible: tuple[Fault, ...]) -> Fault | None:
         self.calls += 1
-        fault = None if self._at_rest else self._plan.at(self.calls, possible)
+        fault = None if self._at_rest else self._plan.at(self.calls, request.what, possible)
         self.trace.append(Step(self.calls, self.loop.time(), process.name, server, request.what, request.path, fault))
         if fault is not None:
             self.disturbed_at = self.loop.time()
@@ -173,10 +177,37 @@ class World:
     def latency(self) -> float:
         return 0.001 + 0.02 * self._latency()
 
+    def answers_late(self) -> bool:
+        """Half of the answers take their time; others are there before anything else happens."""
+        return self._latency() < 0.5
+
     def crash(self, process: Process) -> None:
         process.kill()
         name = process.name.partition(".")[0]
         self.loop.call_later(RESTART, self._start, name, context=contextvars.Context())
+
+    @property
+    def leading(self) -> bool:
+        """Whether somebody leads."""
+        return any(each.leader is not None for each in self._controllers.values())
+
+    def crash_leader(self) -> None:
+        """Somebody kills the process that leads, if any does."""
+        for name, process in self._leaders():
+            self.crash(process)
+            self._controllers[name].leader = None
+            self.disturbed_at = self.loop.time()
+            self._faulted = True
+
+    def depose_leader(self) -> None:
+        """The Lease is gone: who leads learns it soon, but another one may begin before that."""
+        for _, process in self._leaders():
+            process.deposed_until = self.loop.time() + LEASE_SECONDS
+
+    def _leaders(self) -> list[tuple[str, Process]]:
+        alive = {each.name.partition(".")[0]: each for each in self._processes if each.alive}
+        leading = [name for name, controller in self._controllers.items() if controller.leader is not None]
+        return [(name, alive[name]) for name in leading if name in alive]
 
     def pause(self, process: Process, seconds: float) -> None:
         self.loop.pause(process, seconds)
@@ -185,8 +216,6 @@ class World:
         """Carry something out, and judge what it did."""
         truth = self.truth
         truth.now = self.loop.time()
-        if server == "neutron":
-            self._see_neutron()
         response = act()
         effect = Effect(process, server, request, response, truth.services_changed())
         if process is None:
@@ -196,6 +225,8 @@ class World:
         for name, holds in properties.AFTER_EVERY_EFFECT.items():
             for wrong in holds(truth, effect):
                 self.loop.ends_with = self.loop.ends_with or Violation(f"{name}: {wrong}")
+        if server == "neutron":
+            self._see_neutron()  # after the judgement, which has to know what was there
         return response
 
     def _see_neutron(self) -> None:
@@ -267,6 +298,11 @@ def _topology(twin: NeutronTwin) -> Place:
     router = make("routers", "router", MEMBER, name="router", external_gateway_info={"network_id": outside})
     body = msgspec.json.encode({"subnet_id": subnet})
     twin.handle(Request("add", "PUT", f"/v2.0/routers/{router}/add_router_interface", body=body), MEMBER)
+    theirs = mark.dump("another cluster")  # whose Mooring works in the same project
+    place = {"network_id": inside, "fixed_ips": [{"subnet_id": subnet}], "name": "mooring"}
+    port = make("ports", "port", MEMBER, description=theirs, **place)
+    make("floatingips", "floatingip", MEMBER, floating_network_id=outside, port_id=port, description=theirs)
+    make("floatingips", "floatingip", MEMBER, floating_network_id=outside, description="somebody's own")
     return Place(CLUSTER, NetworkId(inside), SubnetId(subnet), NetworkId(outside))
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
@@ -11,7 +11,7 @@ import pytest
 
 from mooring.wire import patient
 from mooring.wire.calls import CountedCalls, MeteredCalls
-from mooring.wire.http import NoAnswer, NotSent, Request, Response, Stream
+from mooring.wire.http import NO_HEADERS, NoAnswer, NotSent, Request, Response, Stream
 from mooring.wire.patient import PatientSender, PatientTransport
 from tests.simulation.loop import run_virtually
 
@@ -43,6 +43,37 @@ class Server:
         raise NotSent(request.path)
 
 
+class Opened:
+    """The head of an answer, and whether somebody closed it."""
+
+    def __init__(self, status: int, headers: Mapping[str, str] = NO_HEADERS) -> None:
+        self.status = status
+        self.headers = headers
+        self.closed_at: float | None = None
+
+    async def read(self) -> bytes:
+        return b""
+
+    async def close(self) -> None:
+        self.closed_at = asyncio.get_running_loop().time()
+
+
+class Streams(Server):
+    """Opens these streams in order; remembers when it was asked."""
+
+    def __init__(self, *streams: Opened) -> None:
+        super().__init__(Response(200))
+        self._streams = list(streams)
+
+    async def open(self, request: Request) -> Stream:  # noqa: ARG002 - it answers all alike
+        self.asked.append(asyncio.get_running_loop().time())
+        return self._streams.pop(0)
+
+
+def opened(server: Server, *, patience: float = 60.0) -> Stream:
+    return run_virtually(PatientTransport(server, CountedCalls(), patience=patience).open(READ))
+
+
 def sent(server: Server, request: Request, *, patience: float = 60.0) -> Response:
     return run_virtually(PatientSender(server, CountedCalls(), patience=patience).send(request))
 
@@ -71,6 +102,36 @@ def test_patience_ends_and_the_refusal_is_handed_on() -> None:
     assert len(server.asked) == 2
 
 
+def test_the_servers_pause_is_never_cut_short() -> None:
+    server = Server(Response(429, {"retry-after": "45"}), Response(200))
+    assert sent(server, READ).status == 200
+    assert server.asked == [0.0, 45.5]
+
+
+def test_a_pause_longer_than_patience_is_handed_on_at_once() -> None:
+    server = Server(Response(429, {"retry-after": "70"}), Response(200))
+    assert sent(server, READ).headers["retry-after"] == "70"
+    assert server.asked == [0.0]
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_stream_is_opened_again_when_the_server_says(status: int) -> None:
+    refused, last = Opened(status, {"retry-after": "40"}), Opened(200)
+    server = Streams(refused, last)
+    assert opened(server) is last
+    assert server.asked == [0.0, 40.0]
+    assert refused.closed_at == 0.0
+    assert last.closed_at is None
+
+
+@pytest.mark.parametrize(
+    "refused", [Opened(429, {"retry-after": "70"}), Opened(503), Opened(500, {"retry-after": "1"}), Opened(410)]
+)
+def test_a_stream_that_stays_refused_is_handed_on_unread(refused: Opened) -> None:
+    assert opened(Streams(refused)) is refused
+    assert refused.closed_at is None
+
+
 def test_a_server_in_trouble_is_asked_again_only_for_what_changes_nothing() -> None:
     trouble = Response(503, {"retry-after": "1"})
     assert sent(Server(trouble, Response(200)), READ).status == 200
@@ -85,7 +146,7 @@ def test_a_date_is_a_pause_too() -> None:
     assert 80 < pause <= 90
 
 
-@pytest.mark.parametrize("text", ["", "soon", "1 2 3"])
+@pytest.mark.parametrize("text", ["", "soon", "1 2 3", "inf", "nan"])
 def test_an_unreadable_pause_is_none(text: str) -> None:
     assert patient.retry_after(Response(429, {"retry-after": text})) is None
 

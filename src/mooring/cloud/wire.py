@@ -2,6 +2,9 @@
 
 All of that blocks, so it runs in threads of its own. Every library here would gladly repeat, follow and wait by itself;
 all of it is switched off: one request here is one request there, save for a token that ran out, which is renewed once.
+
+Who sends a request was allowed to at that moment, and perhaps no longer is a while later. Therefore `seconds` counts
+from `send` on and covers all of it, the wait for a thread and the sign-in too: what has not left by then never leaves.
 """
 
 import asyncio
@@ -9,6 +12,7 @@ import concurrent.futures
 import contextlib
 import ssl
 import threading
+import time
 import urllib.parse
 from collections.abc import Iterator
 from http import HTTPStatus
@@ -38,6 +42,40 @@ NEVER_LEFT = (
 )
 
 
+class _Departure:
+    """Whether one request may leave, and whether it has. The thread that sends it and who waits for it agree."""
+
+    def __init__(self, seconds: float) -> None:
+        self._ends = time.monotonic() + seconds
+        self._lock = threading.Lock()
+        self._open = True
+        self._left = False
+
+    def seconds(self) -> float:
+        """How long it may still take."""
+        return max(self._ends - time.monotonic(), 0.0)
+
+    def leave(self) -> float:
+        """Asked immediately before each exchange: how long that may take."""
+        with self._lock:
+            seconds = self.seconds()
+            if not self._open or not seconds:
+                raise NotSent("its time was over before it could be sent")
+            self._left = True
+            return seconds
+
+    def refused(self) -> None:
+        """The server let nothing happen: as if it had not left."""
+        with self._lock:
+            self._left = False
+
+    def close(self) -> bool:
+        """It does not leave any more. Has it left before?"""
+        with self._lock:
+            self._open = False
+            return self._left
+
+
 class NeutronTransport:
     """A transport to the Neutron of one entry in a clouds.yaml. It signs in with the first request."""
 
@@ -59,14 +97,18 @@ class NeutronTransport:
         self._secrets: tuple[str, ...] = ()
 
     async def send(self, request: Request) -> Response:
-        """Exchange a request for its answer. Giving up waiting does not stop a request that is on its way."""
-        call = self._threads.submit(self._exchange, request)
+        """Exchange a request for its answer. Giving up waiting stops a request that is not yet on its way, no other."""
+        departure = _Departure(request.seconds)
+        call = self._threads.submit(self._exchange, request, departure)
         try:
-            return await asyncio.wait_for(asyncio.wrap_future(call), self._sign_in_seconds + request.seconds)
+            return await asyncio.wait_for(asyncio.wrap_future(call), request.seconds)
         except TimeoutError:
-            if call.cancelled():
-                raise NotSent("no thread was free in time") from None
-            raise NoAnswer(f"no answer within {request.seconds:g} s") from None
+            if departure.close():
+                raise NoAnswer(f"no answer within {request.seconds:g} s") from None
+            why = "no thread was free" if call.cancelled() else "not signed in"
+            raise NotSent(f"{why} within {request.seconds:g} s") from None
+        finally:
+            departure.close()
 
     async def close(self) -> None:
         """Forget what has not begun, and wait for what has."""
@@ -74,16 +116,17 @@ class NeutronTransport:
         if self._session is not None:
             self._session.session.close()
 
-    def _exchange(self, request: Request) -> Response:
-        response = self._attempt(request)
+    def _exchange(self, request: Request, departure: _Departure) -> Response:
+        response = self._attempt(request, departure)
         if response.status == HTTPStatus.UNAUTHORIZED and self._session is not None:
+            departure.refused()
             self._session.invalidate()
-            response = self._attempt(request)
+            response = self._attempt(request, departure)
         return response
 
-    def _attempt(self, request: Request) -> Response:
-        with self._signing_in():
-            session = self._opened()
+    def _attempt(self, request: Request, departure: _Departure) -> Response:
+        with self._signing_in(departure):
+            session = self._opened(departure)
             token = session.get_auth_headers() or {}
         url = f"{self._root}{request.path}"
         if request.query:
@@ -94,7 +137,7 @@ class NeutronTransport:
                 request.method,
                 headers={**request.headers, **token},
                 data=request.body or None,
-                timeout=request.seconds,
+                timeout=departure.leave(),
                 authenticated=False,
                 raise_exc=False,
                 redirect=False,
@@ -108,7 +151,10 @@ class NeutronTransport:
         return Response(answer.status_code, headers, answer.content)
 
     @contextlib.contextmanager
-    def _signing_in(self) -> Iterator[None]:
+    def _signing_in(self, departure: _Departure) -> Iterator[None]:
+        """One at a time: who waits for another's sign-in gives up when its own time is over."""
+        if not self._lock.acquire(timeout=departure.seconds()):
+            raise NotSent("its time was over while another request signed in")
         try:
             yield
         except (
@@ -119,20 +165,25 @@ class NeutronTransport:
         ) as error:
             text = f"cannot sign in to the cloud {self._cloud or ''}: {type(error).__name__}: {error}"
             raise NotSent(self._clean(text)) from None
+        finally:
+            self._lock.release()
 
-    def _opened(self) -> Session:
-        """The session, made by whoever comes first."""
-        with self._lock:
-            if self._session is None:
-                self._session, self._root = self._open()
-            return self._session
+    def _opened(self, departure: _Departure) -> Session:
+        """The session, made by whoever comes first, and patient with Keystone for as long as this request may be."""
+        seconds = min(self._sign_in_seconds, departure.seconds())
+        if not seconds:
+            raise NotSent("its time was over before it could be sent")
+        if self._session is None:
+            self._session, self._root = self._open(seconds)
+        self._session.timeout = seconds
+        return self._session
 
-    def _open(self) -> tuple[Session, str]:
+    def _open(self, seconds: float) -> tuple[Session, str]:
         files = [self._clouds_file] if self._clouds_file else None
         region: Any = openstack.config.OpenStackConfig(config_files=files).get_one(cloud=self._cloud)
         self._secrets = tuple(str(value) for key, value in region.config["auth"].items() if key in SECRETS and value)
         session: Session = region.get_session()
-        session.timeout = self._sign_in_seconds
+        session.timeout = seconds
         endpoint: str | None = region.get_session_endpoint("network")
         if endpoint is None:
             raise keystone.EndpointNotFound("its catalog has no network endpoint")

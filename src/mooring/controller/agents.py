@@ -48,6 +48,16 @@ class Agents:
         await asyncio.gather(*(self._tell(each, request) for each in lacking))
         return all(each.held == document.held for each in lacking)
 
+    def ahead_of(self, document: Document) -> int | None:
+        """The highest epoch of a gateway that holds something of another leader that is not older than this document.
+
+        It was told by a leader whose epoch is not below ours, which happens when the Lease was lost and the gateway
+        could not be asked: what we send, it refuses.
+        """
+        ours = (document.epoch, document.generation)
+        foreign = [each.held for each in self._gateways.values() if each.held != document.held]
+        return max((held.epoch for held in foreign if (held.epoch, held.generation) >= ours), default=None)
+
     def live(self) -> bool:
         """Whether there is a live gateway at all."""
         return any(self._is_live(each) for each in self._gateways.values())

@@ -51,7 +51,10 @@ class Outside(Struct, frozen=True):
 
 
 class Controller:
-    """Follows the Services always, leads sometimes. `leader` is the work of the term under way."""
+    """Follows the Services always, leads sometimes. `leader` is the work of the term under way.
+
+    `trouble` is told what did not work, and of what: everything that is told is tried again.
+    """
 
     def __init__(  # noqa: PLR0913 - its ways to the outside, its clock and its chance
         self,
@@ -64,15 +67,28 @@ class Controller:
         times: Times,
         lease_seconds: float = 15.0,
         renewal_seconds: float = 5.0,
+        trouble: Callable[[str, Exception], None] = lambda _what, _error: None,
     ) -> None:
         self._outside = outside
         self._place = place
         self._chance = chance
         self._times = times
+        self._trouble = trouble
         self._services: Store[Service] = Store()
         api = Api(PatientTransport(outside.kube, outside.kube_calls))
-        self._reflector = Reflector(api, SERVICES, self._services, chance)
-        self._election = Election(api, LEASE, identity, clock, chance, duration=lease_seconds, renewal=renewal_seconds)
+        self._reflector = Reflector(
+            api, SERVICES, self._services, chance, trouble=lambda error: trouble("following Services", error)
+        )
+        self._election = Election(
+            api,
+            LEASE,
+            identity,
+            clock,
+            chance,
+            duration=lease_seconds,
+            renewal=renewal_seconds,
+            trouble=lambda error: trouble("leading", error),
+        )
         self.leader: Leader | None = None
 
     async def run(self) -> None:
@@ -91,6 +107,7 @@ class Controller:
             raise_epoch=self._election.raise_epoch,
             times=self._times,
             chance=self._chance,
+            trouble=lambda item, error: self._trouble(str(item), error),
         )
         try:
             await self.leader.run()

@@ -88,6 +88,7 @@ class Leader:
         self._acknowledged: dict[str, tuple[Forward, ...]] | None = None
         self._waiting: set[Name] = set()  # for the gateways
         self._tagged: dict[str, float] = {}  # what goes away, and when we first saw that it does
+        self._stop_listening: Callable[[], None] = lambda: None
         self.audits = 0
 
     @property
@@ -99,19 +100,18 @@ class Leader:
         """Until cancelled. Waits for the Services to be known first."""
         await self._services.filled()
         self._queue.add(Chore.BEGIN)
-        stop_listening = self._services.listen(self._changed)
         try:
             while True:
                 await self._work(await self._queue.get())
         finally:
-            stop_listening()
+            self._stop_listening()
 
     async def _work(self, item: Item) -> None:
         try:
             again = await self._handle(item)
         except (errors.KubeError, CloudError) as error:
             self._trouble(item, error)
-            self._queue.failed(item)
+            self._queue.failed(item, not_before=getattr(error, "retry_after", None) or 0.0)
         else:
             if again is None:
                 self._queue.done(item)
@@ -133,7 +133,10 @@ class Leader:
                 return None
 
     async def _begin(self) -> None:
-        """Learn what there is. What is owned is loaded before anything new is given out."""
+        """Learn what there is. What is owned is loaded before anything new is given out.
+
+        Until this has succeeded, nothing else is looked at: no Service is heard of, so none can take what another has.
+        """
         seen = await self._agents.ask()
         if seen >= self._term.epoch:
             await self._raise_epoch(self._term, seen)
@@ -142,6 +145,7 @@ class Leader:
         services = sorted(self._services.all(), key=_precedence)
         for service in services:
             self._claim(service)
+        self._stop_listening = self._services.listen(self._changed)
         self._queue.add(Chore.PUSH)
         for service in services:
             self._queue.add(service.name)
@@ -209,6 +213,7 @@ class Leader:
         acknowledged = self._acknowledged is not None and self._acknowledged.get(str(service.name), ()) == wanted
         return Seen(
             service,
+            port_is_ours=port in self._ports.ports,
             fits=port is not None and self._fits(service, port),
             candidate=self._candidate(service),
             address=(self._ports.public_address(port) or "") if port else "",
@@ -243,8 +248,9 @@ class Leader:
         if (document.epoch, document.digest) != (self._document.epoch, self._document.digest):
             self._document = document
         everywhere = await self._agents.push(self._document)
-        if self._agents.highest_epoch > self._term.epoch:  # a gateway's own, or a leader's whose Lease was lost
-            await self._raise_epoch(self._term, self._agents.highest_epoch)
+        ahead = self._agents.ahead_of(self._document)
+        if ahead is not None:
+            await self._raise_epoch(self._term, ahead)
             return 0.0
         if self._agents.hold(self._document):
             self._acknowledge(self._document)

@@ -12,7 +12,7 @@ from mooring.cloud import errors
 from mooring.cloud.api import Cloud
 from mooring.cloud.kinds import FLOATING_IPS, PORTS, Kind
 from mooring.core import mark
-from mooring.core.cleaning import Doom, Ours, Remove, Rescue
+from mooring.core.cleaning import CleaningStep, Doom, Label, Ours, Remove, Rescue
 from mooring.model import names
 from mooring.model.cloud import FloatingIp, FloatingIpId, NetworkId, Port, PortId, SubnetId
 
@@ -87,11 +87,13 @@ class Ports:
             await self._make_floating_ip(port.id, self._place.floating_network)
         self.known = True
 
-    async def carry_out(self, step: Doom | Rescue | Remove) -> None:
+    async def carry_out(self, step: CleaningStep) -> None:
         self.known = False
         kind: Kind[Any, Any] = PORTS if isinstance(step.what, Port) else FLOATING_IPS
         with contextlib.suppress(errors.NotFound):  # somebody was faster, and it is gone or without tag as we wanted
             match step:
+                case Label(what):
+                    await self._cloud.tag(kind, what.id, names.TAG)
                 case Doom(what):
                     await self._cloud.tag(kind, what.id, names.DELETING_TAG)
                 case Rescue(what):

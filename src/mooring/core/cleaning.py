@@ -6,11 +6,13 @@ everything that was under way must have ended, it is deleted, if it still bears 
 
 needed  tagged  tag seen for long  ->  step
 ------  ------  -----------------      ----
-yes     no      -                      nothing
+yes     no      -                      label it, if it does not bear our tag yet; else nothing
 yes     yes     -                      rescue: take the tag off
 no      no      -                      doom: tag it
 no      yes     no                     wait
 no      yes     yes                    remove
+
+Our own tag is for people and their filters. What is ours is told by the mark, which was there from the first moment.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,6 +23,12 @@ from mooring.model import names
 from mooring.model.cloud import FloatingIp, Port, PortId
 
 Ours = Port | FloatingIp
+
+
+class Label(Struct, frozen=True):
+    """Put our tag on it."""
+
+    what: Ours
 
 
 class Doom(Struct, frozen=True):
@@ -41,7 +49,7 @@ class Remove(Struct, frozen=True):
     what: Ours
 
 
-CleaningStep = Doom | Rescue | Remove
+CleaningStep = Label | Doom | Rescue | Remove
 
 
 def steps(
@@ -61,7 +69,7 @@ def steps(
 def _step(what: Ours, tagged_for: Mapping[str, float], *, needed: bool, wait: float) -> CleaningStep | None:
     tagged = names.DELETING_TAG in what.tags
     if needed:
-        return Rescue(what) if tagged else None
+        return Rescue(what) if tagged else None if names.TAG in what.tags else Label(what)
     if not tagged:
         return Doom(what)
     return Remove(what) if tagged_for.get(what.id, 0.0) >= wait else None

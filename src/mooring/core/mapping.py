@@ -1,25 +1,23 @@
 """What happens to one Service next. Knows nothing of interfaces, of time, or of what was decided before.
 
-has ours = it bears our annotation, our finalizer or our port, however it came by them.
+has ours = it bears our managed mark, our finalizer, or the id of a port that is ours.
+bound    = it bears both our managed mark and our finalizer: nobody can make it vanish without us.
 
-has ours  can be managed  has port          shows            ->  next step
---------  --------------  ----------------  ---------------      ---------
-no        no              -                 -                    nothing
-no        yes             -                 nothing              manage: annotation and finalizers
-no        yes             -                 an address           nothing: somebody else serves it
-yes       yes             no                an address of ours   take the address back
-yes       yes             no                somebody else's      nothing: it is not ours to change
-yes       yes             no                nothing              the first port that fits, else a new one; annotate
-yes       yes             does not fit      an address           take the address back
-yes       yes             does not fit      nothing              as if it had none
-yes       yes             fits, not served  -                    push to the gateways
-yes       yes             fits, served      its address          nothing
-yes       yes             fits, served      anything else        publish the address
-yes       no              yes               an address           take the address back
-yes       no              yes               nothing              forget the port
-yes       no              no                an address of ours   take the address back
-yes       no              no                -, not served        push to the gateways
-yes       no              no                -                    let go: annotation and finalizers
+can be managed  has ours  shows                port              ->  next step
+--------------  --------  -------------------  ----------------      ---------
+yes             no        somebody's address   -                     nothing: somebody else serves it
+yes             -         -                    -, not bound          manage: mark and finalizers
+yes             bound     somebody's address   none                  nothing: it is not ours to change
+yes             bound     an address           none, or unfit        take the address back
+yes             bound     nothing              none, or unfit        the first port that fits, else a new one; annotate
+yes             bound     -                    fits, not served      push to the gateways
+yes             bound     its address          fits, served          nothing
+yes             bound     anything else        fits, served          publish the address
+no              no        nothing of ours      -                     nothing
+no              -         an address of ours   -                     take the address back
+no              yes       -                    of ours               forget the port
+no              yes       -                    -, still served       push to the gateways
+no              yes       -                    -                     let go: mark and finalizers
 """
 
 from msgspec import Struct
@@ -35,8 +33,10 @@ class Seen(Struct, frozen=True):
     """All that the decision about one Service depends on."""
 
     service: Service
+    port_is_ours: bool = False
+    """The port that it names is one of ours: anybody can write an annotation."""
     fits: bool = False
-    """Its port is ours, there, and nobody before it has what it wants on it."""
+    """That port can be reached, and nobody before it has what it wants on it."""
     candidate: PortId | None = None
     """The first port of ours that is free for it."""
     shows_ours: bool = False
@@ -61,13 +61,15 @@ def can_be_managed(service: Service) -> bool:
     )
 
 
-def has_ours(service: Service) -> bool:
+def marked(service: Service) -> bool:
+    """Whether it bears a mark of ours; what an owner who opted out wrote is not ours."""
     meta = service.metadata
-    return (
-        meta.annotations.get(names.MANAGED) == "true"
-        or names.FINALIZER in meta.finalizers
-        or port_of(service) is not None
-    )
+    return meta.annotations.get(names.MANAGED) == "true" or names.FINALIZER in meta.finalizers
+
+
+def bound(service: Service) -> bool:
+    meta = service.metadata
+    return meta.annotations.get(names.MANAGED) == "true" and names.FINALIZER in meta.finalizers
 
 
 def port_of(service: Service) -> PortId | None:
@@ -77,16 +79,18 @@ def port_of(service: Service) -> PortId | None:
 
 def mapped(service: Service) -> bool:
     """Whether the gateways should serve it, given that its port fits."""
-    return has_ours(service) and can_be_managed(service) and port_of(service) is not None
+    return can_be_managed(service) and port_of(service) is not None
 
 
 def next_step(seen: Seen) -> Step:
     service = seen.service
     if not can_be_managed(service):
-        return _leave(seen) if has_ours(service) else Rest("NotOurs")
-    if not has_ours(service):
-        return Rest("ForeignAddress") if _shown(service) else Manage()
-    if port_of(service) is None or not seen.fits:
+        return _leave(seen)
+    if _shown(service) and not marked(service) and not _shows_ours(seen):
+        return Rest("ForeignAddress")
+    if not bound(service):
+        return Manage()
+    if not seen.fits:
         return _find_port(seen)
     if not seen.served:
         return Push()
@@ -104,14 +108,16 @@ def _leave(seen: Seen) -> Step:
     """Unmap in the seed's order: nobody is sent to an address that the next step takes away."""
     if _shown(seen.service) and _shows_ours(seen):
         return Clear()
-    if port_of(seen.service) is not None:
+    if seen.port_is_ours or (port_of(seen.service) is not None and marked(seen.service)):
         return Forget()
+    if not marked(seen.service):
+        return Rest("NotOurs")
     return LetGo() if seen.served else Push()
 
 
 def _shows_ours(seen: Seen) -> bool:
     """While it has a port of ours, its status is ours, whatever it says."""
-    return seen.shows_ours or port_of(seen.service) is not None
+    return seen.shows_ours or seen.port_is_ours
 
 
 def _shown(service: Service) -> list[str]:

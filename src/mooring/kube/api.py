@@ -70,10 +70,19 @@ class _Page(Struct, Generic[T], frozen=True):
     items: tuple[T, ...] | None
 
 
+class _Details(Struct, frozen=True, rename="camel"):
+    retry_after_seconds: float | None = None
+
+
 class _Status(Struct, frozen=True):
     message: str = ""
     reason: str = ""
     code: int = 0
+    details: _Details | None = None
+
+    @property
+    def retry_after(self) -> float | None:
+        return self.details.retry_after_seconds if self.details else None
 
 
 class _ErrorEvent(Struct, frozen=True, tag_field="type", tag="ERROR"):
@@ -205,7 +214,7 @@ def _event_error(line: bytes, told: str) -> errors.KubeError:
         return errors.BadAnswer(f"{told}: an event cannot be read")
     kind = _failure(status.code, status.reason)
     text = f"{told}: {status.code} {status.message}"
-    return errors.TooManyRequests(text, None) if kind is errors.TooManyRequests else kind(text)
+    return errors.TooManyRequests(text, status.retry_after) if kind is errors.TooManyRequests else kind(text)
 
 
 def _request(  # noqa: PLR0913 - the parts of a request, in one place
@@ -251,7 +260,8 @@ def _refusal(request: Request, response: Response) -> errors.KubeError:
     told = f"{_told(request)}: {response.status} {status.message}"
     kind = _failure(response.status, status.reason)
     if kind is errors.TooManyRequests:
-        return errors.TooManyRequests(told, patient.retry_after(response))
+        asked = patient.retry_after(response)
+        return errors.TooManyRequests(told, status.retry_after if asked is None else asked)
     return kind(told)
 
 

@@ -5,7 +5,8 @@ has an epoch, larger than that of every term before, stored in the Lease by the 
 sends carries its epoch, and who receives it refuses an older one.
 
 No clock is compared with another: a candidate counts from the moment at which it saw the Lease change, a leader from
-the moment before it asked for the renewal, so the leader always gives up first.
+the moment before it asked for the renewal, so the leader always gives up first. A leader that sees the Lease deleted,
+or without its own name in it, gives up at once.
 
 lease                         candidate does
 ----------------------------  -----------------------------------------
@@ -35,13 +36,19 @@ EPOCH = "openstack.org/mooring-epoch"
 class Term:
     """The time for which this process leads. `held` is the question before every write."""
 
-    def __init__(self, epoch: int, version: str, ends: float) -> None:
+    def __init__(self, epoch: int, version: str, ends: float, *, uid: str = "") -> None:
         self.epoch = epoch
         self.version = version
         self.ends = ends
+        self.uid = uid
+        self._lost = False
 
     def held(self) -> bool:
-        return asyncio.get_running_loop().time() < self.ends
+        return not self._lost and asyncio.get_running_loop().time() < self.ends
+
+    def lose(self) -> None:
+        """The Lease is somebody else's or gone; no renewal that was on its way brings the term back."""
+        self._lost = True
 
 
 class Election:
@@ -73,7 +80,10 @@ class Election:
         )
         self._changed = asyncio.Event()
         self._seen_at = 0.0
+        self._looked: Lease | None = None
         self._highest = 0
+        self._deleted = ""  # the uid of the last Lease that was seen to end
+        self._leading: tuple[Term, asyncio.Task[None]] | None = None
 
     async def run(self, lead: Callable[[Term], Awaitable[None]]) -> None:
         """Lead whenever it is our turn. `lead` is cancelled when the term ends; when it returns, the Lease is free."""
@@ -98,10 +108,11 @@ class Election:
         while True:
             self._changed.clear()
             try:
-                term = await self._try(self._store.get(self._lease))
+                term = await self._try(self._newest())
             except (errors.Conflict, errors.AlreadyExists):
                 await self._look()  # somebody was faster
             except errors.KubeError as error:
+                self._looked = None
                 self._trouble(error)
             else:
                 if term is not None:
@@ -111,9 +122,17 @@ class Election:
     async def _look(self) -> None:
         """What the Lease is now, in case that the watch does not tell."""
         try:
-            self._store.put(await self._api.get(LEASES, self._lease))
+            looked = await self._api.get(LEASES, self._lease)
         except errors.KubeError as error:
             self._trouble(error)
+            return
+        if looked != self._newest():
+            self._looked = looked
+            self._seen_at = self._now()
+
+    def _newest(self) -> Lease | None:
+        """The Lease as the watch told it last, or as it was seen beside the watch since."""
+        return self._looked or self._store.get(self._lease)
 
     async def _try(self, lease: Lease | None) -> Term | None:
         begin = self._now()
@@ -127,15 +146,18 @@ class Election:
         else:
             return None
         self._highest = epoch
-        return Term(epoch, taken.metadata.resource_version, begin + self._duration)
+        return Term(epoch, taken.metadata.resource_version, begin + self._duration, uid=taken.metadata.uid)
 
     async def _lead(self, term: Term, lead: Callable[[Term], Awaitable[None]]) -> None:
         """Until the term is lost or the work is done, whichever comes first."""
         work = asyncio.ensure_future(lead(term))
         renewing = asyncio.create_task(self._renew(term))
+        self._leading = term, renewing
+        self._check(self._store.get(self._lease))  # what was seen before the answer to our write came
         try:
             await asyncio.wait((work, renewing), return_when=asyncio.FIRST_COMPLETED)
         finally:
+            self._leading = None
             renewing.cancel()
             work.cancel()
             await asyncio.wait((work, renewing))
@@ -157,7 +179,7 @@ class Election:
             except errors.Conflict:
                 if not await self._still_ours(term):
                     return
-                wait = 0.0
+                wait = self._renewal / 5
             except errors.NotFound:
                 return
             except (errors.KubeError, TimeoutError) as error:
@@ -167,9 +189,10 @@ class Election:
     async def _still_ours(self, term: Term) -> bool:
         """After a conflict: a renewal of ours whose answer was lost has changed the version, or another one leads."""
         try:
-            async with asyncio.timeout_at(term.ends):
+            async with asyncio.timeout_at(min(self._now() + self._renewal, term.ends)):
                 lease = await self._api.get(LEASES, self._lease)
-        except (errors.KubeError, TimeoutError):
+        except (errors.KubeError, TimeoutError) as error:
+            self._trouble(error)
             return term.held()
         ours = lease.spec.holder_identity == self._identity
         if ours:
@@ -208,15 +231,32 @@ class Election:
         now = self._clock().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         return LeaseSpec(self._identity, max(round(self._duration), 1), now if acquired else None, now)
 
-    def _seen(self, _before: Lease | None, _after: Lease | None) -> None:
+    def _seen(self, before: Lease | None, after: Lease | None) -> None:
         self._seen_at = self._now()
+        self._looked = None
         self._changed.set()
+        if before is not None and after is None:
+            self._deleted = before.metadata.uid
+        self._check(after)
+
+    def _check(self, lease: Lease | None) -> None:
+        """End the term if what was seen ends it. What is older than our own last write says nothing about it."""
+        if self._leading is None:
+            return
+        term, renewing = self._leading
+        if term.uid == self._deleted or (lease is not None and self._takes(lease, term)):
+            term.lose()
+            renewing.cancel()
+
+    def _takes(self, lease: Lease, term: Term) -> bool:
+        newer = int(lease.metadata.resource_version) > int(term.version)
+        return newer and lease.spec.holder_identity != self._identity
 
     def _free_at(self, lease: Lease) -> float:
         return self._seen_at + max(self._duration, lease.spec.lease_duration_seconds or 0)
 
     def _wait_seconds(self) -> float:
-        lease = self._store.get(self._lease)
+        lease = self._newest()
         if lease is None or not lease.spec.holder_identity:
             return self._renewal
         return max(self._free_at(lease) - self._now(), self._renewal)

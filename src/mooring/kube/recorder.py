@@ -1,8 +1,9 @@
 """Events on objects, for `kubectl describe`. Telling never waits, never fails and never floods.
 
 The first telling of something makes an Event; the same again within the time that a series lasts only counts: the
-first repetition is written at once, further ones together, once a minute. Each object has a budget, so that one that
-fails all day does not bury the others.
+first repetition is written at once, further ones together, once a minute. What could not be written is tried again
+after a minute. Each object has a budget, so that one that fails all day does not bury the others. While nothing can be
+written, what waits longest is dropped.
 """
 
 import asyncio
@@ -24,6 +25,7 @@ WRITE_SECONDS = 60.0
 BURST = 25
 REFILL_SECONDS = 300.0
 MOST = 4096
+MOST_PENDING = 1024
 SINGLY = 2
 TRIES = 3
 
@@ -45,6 +47,11 @@ class _Series(Struct):
     last_written: float = float("-inf")
     name: Name | None = None
     tries: int = 0
+    not_before: float = float("-inf")
+
+    @property
+    def due(self) -> float:
+        return self.not_before if self.count <= SINGLY else max(self.not_before, self.last_written + WRITE_SECONDS)
 
 
 class _Budget(Struct):
@@ -78,29 +85,37 @@ class Recorder:
         now = self._now()
         told = msgspec.structs.replace(told, note=told.note[:LONGEST_NOTE])
         self._forget(now)
-        series = self._series.pop(told, None)
+        series = self._series.pop(told, None) or self._pending.get(told)
         if series is None:
             if not self._allowed(told.regarding.uid, now):
                 self.dropped += 1
                 return
             series = _Series()
         self._series[told] = series  # at the end: the first ones are those that were told longest ago
-        self._pending[told] = series
+        self._pend(told, series)
         series.count += 1
         series.last_told = now
         self._wake.set()
+
+    def _pend(self, told: Told, series: _Series) -> None:
+        if told not in self._pending and len(self._pending) >= MOST_PENDING:
+            oldest = next(iter(self._pending))
+            lost = self._pending.pop(oldest)
+            self.dropped += lost.count - lost.written
+            lost.written = lost.count
+        self._pending[told] = series
 
     async def run(self) -> None:
         while True:
             self._wake.clear()
             for told, series in list(self._pending.items()):
-                if series.count <= SINGLY or self._now() >= series.last_written + WRITE_SECONDS:
+                if told in self._pending and self._now() >= series.due:
                     await self._write(told, series)
             await self._wait()
 
     async def _wait(self) -> None:
-        """For something new, or for the time at which a counted repetition is due."""
-        waiting = [each.last_written + WRITE_SECONDS for each in self._pending.values()]
+        """For something new, or for the time at which a counted repetition or another try is due."""
+        waiting = [each.due for each in self._pending.values()]
         try:
             async with asyncio.timeout_at(min(waiting, default=None)):
                 await self._wake.wait()
@@ -117,6 +132,8 @@ class Recorder:
         except errors.NotFound:
             series.name = None  # an event lives for an hour; this one begins again
             self._give_up(told, series, count)
+        except errors.TooManyRequests as error:
+            self._give_up(told, series, count, at_least=error.retry_after or 0.0)
         except (errors.AlreadyExists, errors.Invalid, errors.Forbidden):
             series.tries = TRIES
             self._give_up(told, series, count)
@@ -130,12 +147,12 @@ class Recorder:
         if series.count == count:
             self._pending.pop(told, None)
 
-    def _give_up(self, told: Told, series: _Series, count: int) -> None:
+    def _give_up(self, told: Told, series: _Series, count: int, *, at_least: float = 0.0) -> None:
         """An event is worth a few tries, a minute apart, and no more."""
         series.tries += 1
-        series.last_written = self._now()
+        series.not_before = self._now() + max(WRITE_SECONDS, at_least)
         if series.tries >= TRIES:
-            self.dropped += count - series.written
+            self.dropped += max(count - series.written, 0)
             self._written(told, series, count)
 
     async def _create(self, told: Told, count: int) -> Name:
@@ -162,7 +179,8 @@ class Recorder:
         await self._api.patch(EVENTS, name, {"series": series}, version=None)
 
     def _allowed(self, uid: str, now: float) -> bool:
-        budget = self._budgets.setdefault(uid, _Budget(BURST, now))
+        budget = self._budgets.pop(uid, None) or _Budget(BURST, now)
+        self._budgets[uid] = budget  # at the end, as with series
         budget.left = min(budget.left + (now - budget.at) / REFILL_SECONDS, BURST)
         budget.at = now
         if budget.left < 1:
@@ -171,15 +189,14 @@ class Recorder:
         return True
 
     def _forget(self, now: float) -> None:
-        """Series that have ended; and, to stay small, the oldest series and the budgets that are whole again."""
+        """Series that have ended; and, to stay small, the oldest series and the budgets that were used longest ago."""
         while self._series:
             told, oldest = next(iter(self._series.items()))
             if oldest.last_told + SERIES_SECONDS > now and len(self._series) < MOST:
                 break
             del self._series[told]
-        if len(self._budgets) >= MOST:
-            whole = now - BURST * REFILL_SECONDS
-            self._budgets = {uid: each for uid, each in self._budgets.items() if each.at > whole}
+        while len(self._budgets) >= MOST:
+            del self._budgets[next(iter(self._budgets))]
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()

@@ -3,20 +3,21 @@
 how it begins                  what is done
 -----------------------------  ------------------------------------------------------------------------------
 nothing is known               watch-list: the objects that there are come first; the store is replaced at the
-                               bookmark that ends them, which tells the deletions nobody saw
+                               bookmark that ends them, which tells the deletions nobody saw; what happens before
+                               that bookmark is already among them
 server offers no watch-list    LIST in pages, replace, WATCH from the version of the list
 stream ends, breaks, is silent WATCH again from the last version, bookmarks included
 410: version no longer kept    as if nothing were known; the store goes on to be readable meanwhile
 a list older than one before   again; when it stays so, the server was restored from a backup, and we go back with it
 watching fails several times,  the same: a server that was restored from a backup does not know our version
 a bookmark goes back
-anything else                  again after a pause that grows
+anything else                  again after a pause that grows, and not before the server wants to be asked again
 """
 
 import asyncio
 import functools
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Generic, TypeVar
 
 from mooring.kube import errors
@@ -69,7 +70,7 @@ class Reflector(Generic[T]):
                 self._trouble(error)
                 if isinstance(error, errors.Gone) or self._failures >= TRUSTED_FAILURES:
                     self._version = None
-                await self._pause()
+                await self._pause(_asked_pause(error))
 
     async def _once(self) -> None:
         """From what is known to the end of one stream."""
@@ -99,17 +100,28 @@ class Reflector(Generic[T]):
             raise
 
     async def _fill(self, watch: Watch[T]) -> None:
-        """The objects that there are, then the store is all of them and nothing else."""
-        seen: dict[str, T] = {}
+        """The objects that there are, then the store is all of them and nothing else.
+
+        The world does not stand still meanwhile: the last event of each object decides whether it is one of them.
+        """
+        last: dict[str, WatchEvent[T]] = {}
         while events := await self._read(watch):
             for position, event in enumerate(events):
                 if event.ends_initial_events:
-                    self._replace(seen.values(), event.object.metadata.resource_version)
+                    self._begin(last.values(), event.object.metadata.resource_version)
                     for later in events[position + 1 :]:
                         self._take(later)
                     return
-                seen[event.object.metadata.uid] = event.object
+                if event.type != "BOOKMARK":
+                    _keep_newer(last, event)
         raise errors.Unreachable(f"watch {self._kind.plural}: ended before the initial objects did")
+
+    def _begin(self, events: Collection[WatchEvent[T]], version: str) -> None:
+        self._replace([each.object for each in events if each.type != "DELETED"], version)
+        for each in events:
+            if each.type == "DELETED":
+                self._store.remove(each.object)  # it may have ended after that version
+        self._store.settled(version)
 
     def _replace(self, objects: Iterable[T], version: str) -> None:
         """A list that is older than what we know came late; one that stays so is of a server that has gone back."""
@@ -129,6 +141,8 @@ class Reflector(Generic[T]):
             self._store.put(event.object)
         elif int(version) < int(self._version or 0):
             raise errors.Gone(f"watch {self._kind.plural}: the server has gone back to version {version}")
+        else:
+            self._store.settled(version)
         self._version = version
 
     async def _read(self, watch: Watch[T]) -> list[WatchEvent[T]]:
@@ -140,7 +154,23 @@ class Reflector(Generic[T]):
             told = f"watch {self._kind.plural}: silent for {self._silence:g} s"
             raise errors.Unreachable(told) from error
 
-    async def _pause(self) -> None:
+    async def _pause(self, at_least: float) -> None:
         pause = min(FIRST_PAUSE * 2 ** min(self._failures, 20), LONGEST_PAUSE)
         self._failures += 1
-        await asyncio.sleep(pause * self._chance.uniform(0.5, 1.0))
+        await asyncio.sleep(max(pause * self._chance.uniform(0.5, 1.0), at_least))
+
+
+def _keep_newer(last: dict[str, WatchEvent[T]], event: WatchEvent[T]) -> None:
+    uid = event.object.metadata.uid
+    known = last.get(uid)
+    if known is None or _version(known) <= _version(event):
+        last[uid] = event
+
+
+def _version(event: WatchEvent[T]) -> int:
+    return int(event.object.metadata.resource_version or 0)
+
+
+def _asked_pause(error: errors.KubeError) -> float:
+    """The pause that the server asks for."""
+    return (error.retry_after or 0.0) if isinstance(error, errors.TooManyRequests) else 0.0

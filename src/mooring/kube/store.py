@@ -1,8 +1,9 @@
 """What we know of one kind of object, by name and by whatever else it must be found by. Knows nothing of where from.
 
 One after the other, objects only go forward: what is older than what is held is not taken in, so an event that comes
-twice or late does no harm. Listeners are told each change as (before, after), at once and in order; None stands for
-"is not there".
+twice or late does no harm. Of what has ended, the end is remembered until everything up to it has been taken in; from
+then on whatever is that old and not held has ended. Listeners are told each change as (before, after), at once and in
+order; None stands for "is not there".
 """
 
 import asyncio
@@ -15,6 +16,8 @@ T = TypeVar("T", bound=Resource)
 Index: TypeAlias = Callable[[T], Iterable[Hashable]]
 Listener: TypeAlias = Callable[[T | None, T | None], None]
 
+MOST_GONE = 4096
+
 
 class Store(Generic[T]):
     """The objects of one kind. Not `complete` before everything that existed at some moment has been taken in."""
@@ -24,7 +27,7 @@ class Store(Generic[T]):
         self._indexes = dict(indexes or {})
         self._found: dict[str, dict[Hashable, dict[Name, None]]] = {name: {} for name in self._indexes}
         self._listeners: list[Listener[T]] = []
-        self._floor = 0  # the version at which everything was last taken in
+        self._floor = 0  # the version up to which everything has been taken in
         self._gone: dict[Name, int] = {}  # what ended after it, and when: late news of it are not taken in
         self._filled = asyncio.Event()
 
@@ -56,17 +59,15 @@ class Store(Generic[T]):
         return tuple(self._objects[name] for name in sorted(self._found[index].get(key, ())))
 
     def put(self, after: T) -> None:
-        """Take in an object as it is now."""
-        before = self._objects.get(after.name)
-        known = self._gone.get(after.name, 0) if before is None else _version(before)
-        if _version(after) > known:
-            self._change(before, after)
+        """Take in an object as it is now. What is not held and not newer than all that was taken in has ended."""
+        if after.name in self._objects or _version(after) > self._floor:
+            self._take(after)
 
     def remove(self, last: T) -> None:
         """An object is gone; `last` is how it was, with the version of its end."""
         before = self._objects.get(last.name)
         if before is None or _version(before) <= _version(last):
-            self._gone[last.name] = max(_version(last), self._gone.get(last.name, 0))
+            self._bury(last)
         if before is not None and _version(before) <= _version(last):
             self._set(last.name, before, None)
 
@@ -79,16 +80,20 @@ class Store(Generic[T]):
         moment = int(version)
         if moment < self._floor:
             return False
-        self._floor = moment
-        self._gone = {name: end for name, end in self._gone.items() if end > moment}
+        self.settled(version)
         found = {each.name: each for each in objects}
         for name, each in list(self._objects.items()):
             if name not in found and _version(each) <= moment:
                 self._set(name, each, None)
         for each in found.values():
-            self.put(each)
+            self._take(each)
         self._filled.set()
         return True
+
+    def settled(self, version: str) -> None:
+        """Everything up to a version has been taken in: what had ended by then is known by not being held."""
+        self._floor = max(self._floor, int(version))
+        self._gone = {name: end for name, end in self._gone.items() if end > self._floor}
 
     def reset(self, objects: Iterable[T], version: str) -> None:
         """The same for a cluster that was restored from a backup: it has gone back, and we go with it."""
@@ -101,6 +106,18 @@ class Store(Generic[T]):
         for name, each in found.items():
             self._change(self._objects.get(name), each)
         self._filled.set()
+
+    def _take(self, after: T) -> None:
+        before = self._objects.get(after.name)
+        known = self._gone.get(after.name, 0) if before is None else _version(before)
+        if _version(after) > known:
+            self._change(before, after)
+
+    def _bury(self, last: T) -> None:
+        """Remember an end, the newest ones last; where nothing is ever settled, the oldest are forgotten."""
+        self._gone[last.name] = max(_version(last), self._gone.pop(last.name, 0))
+        if len(self._gone) > MOST_GONE:
+            del self._gone[next(iter(self._gone))]
 
     def _change(self, before: T | None, after: T) -> None:
         if before is not None and before.metadata.uid != after.metadata.uid:

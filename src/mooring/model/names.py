@@ -8,4 +8,5 @@ CLEANUP_FINALIZER = "service.kubernetes.io/load-balancer-cleanup"
 
 GATEWAY_CLASS = "openstack.org/gateway"
 
+TAG = "mooring"
 DELETING_TAG = "mooring-deleting"

@@ -1,10 +1,12 @@
 """The limits that a server sets, kept: at most so many calls in flight, and a pause when it asks for one.
 
 A 429 is the server's word that it did nothing, so the request may be repeated whatever it is. A 503 with Retry-After
-promises less: only reads are repeated then.
+promises less: only reads are repeated then. The pause that the server names is never cut short: who has not that much
+patience left hands on the refusal.
 """
 
 import asyncio
+import math
 from collections.abc import Awaitable
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -33,19 +35,14 @@ class PatientSender:
         self._patience = patience
 
     async def send(self, request: Request) -> Response:
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + self._patience
-        pause = FIRST_PAUSE
+        pauses = _Pauses(self._patience)
         while True:
             async with self._places:
                 response = await self._counted(request.what, self._sender.send(request))
-            if not _repeatable(request, response):
+            pause = pauses.after(request, response)
+            if pause is None:
                 return response
-            wait = min(retry_after(response) or pause, LONGEST_PAUSE)
-            if loop.time() + wait > deadline:
-                return response
-            await asyncio.sleep(wait)
-            pause = min(pause * 2, LONGEST_PAUSE)
+            await asyncio.sleep(pause)
 
     async def _counted(self, what: str, call: Awaitable[Answered]) -> Answered:
         loop = asyncio.get_running_loop()
@@ -73,25 +70,52 @@ class PatientTransport(PatientSender):
         self._transport = transport
 
     async def open(self, request: Request) -> Stream:
-        return await self._counted(request.what, self._transport.open(request))
+        pauses = _Pauses(self._patience)
+        while True:
+            stream = await self._counted(request.what, self._transport.open(request))
+            pause = pauses.after(request, stream)
+            if pause is None:
+                return stream
+            await stream.close()
+            await asyncio.sleep(pause)
 
 
-def _repeatable(request: Request, response: Response) -> bool:
-    if response.status == HTTPStatus.TOO_MANY_REQUESTS:
+class _Pauses:
+    """How long to wait before one request is made again, until patience ends."""
+
+    def __init__(self, patience: float) -> None:
+        self._deadline = asyncio.get_running_loop().time() + patience
+        self._next = FIRST_PAUSE
+
+    def after(self, request: Request, answer: Response | Stream) -> float | None:
+        """None: do not repeat it."""
+        if not _repeatable(request, answer):
+            return None
+        pause = retry_after(answer) or self._next
+        if asyncio.get_running_loop().time() + pause > self._deadline:
+            return None
+        self._next = min(self._next * 2, LONGEST_PAUSE)
+        return pause
+
+
+def _repeatable(request: Request, answer: Response | Stream) -> bool:
+    if answer.status == HTTPStatus.TOO_MANY_REQUESTS:
         return True
-    asked = response.status == HTTPStatus.SERVICE_UNAVAILABLE and "retry-after" in response.headers
+    asked = answer.status == HTTPStatus.SERVICE_UNAVAILABLE and "retry-after" in answer.headers
     return asked and not request.writes
 
 
-def retry_after(response: Response) -> float | None:
+def retry_after(response: Response | Stream) -> float | None:
     """The pause that the server asks for, in seconds; both forms of the header are read."""
     text = response.headers.get("retry-after", "")
     if not text:
         return None
     try:
-        return max(float(text), 0.0)
+        seconds = float(text)
     except ValueError:
         pass
+    else:
+        return max(seconds, 0.0) if math.isfinite(seconds) else None
     try:
         return max((parsedate_to_datetime(text) - datetime.now(UTC)).total_seconds(), 0.0)
     except (ValueError, TypeError):
