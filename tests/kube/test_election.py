@@ -28,6 +28,7 @@ class Wire:
     def __init__(self, twin: KubeTwin) -> None:
         self._inner = twin.transport()
         self.cut = False
+        self.deaf = False
         self.lose_answers = False
         self.answers_take = 0.0
         self.before: Callable[[Request], Response | None] = lambda _: None
@@ -46,6 +47,8 @@ class Wire:
         return response
 
     async def open(self, request: Request) -> Stream:
+        if self.deaf:
+            raise NoAnswer("deaf")
         return await self._inner.open(request)
 
 
@@ -315,6 +318,22 @@ def test_who_cannot_find_out_whether_it_leads_asks_with_pauses() -> None:
         assert asked < 30
         await asyncio.sleep(10.0)
         assert leader.ended_at is not None
+
+    run_virtually(scene())
+
+
+def test_a_lease_whose_end_nobody_told_is_made_again() -> None:
+    async def scene() -> None:
+        server = twin()
+        first, second = await first_and_second(server)
+        server.end_watches()
+        for candidate in (first, second):
+            candidate.wire.deaf = True
+        lease = await first.api.get(LEASES, NAME)
+        await first.api.delete(LEASES, NAME, uid=lease.metadata.uid)
+        await first.stop()
+        await asyncio.sleep(60.0)
+        assert second.leads
 
     run_virtually(scene())
 

@@ -81,6 +81,7 @@ class Election:
         self._changed = asyncio.Event()
         self._seen_at = 0.0
         self._looked: Lease | None = None
+        self._absent = False
         self._highest = 0
         self._deleted = ""  # the uid of the last Lease that was seen to end
         self._leading: tuple[Term, asyncio.Task[None]] | None = None
@@ -111,6 +112,8 @@ class Election:
                 term = await self._try(self._newest())
             except (errors.Conflict, errors.AlreadyExists):
                 await self._look()  # somebody was faster
+            except errors.NotFound:
+                self._looked, self._absent = None, True  # it is gone, and the watch did not tell
             except errors.KubeError as error:
                 self._looked = None
                 self._trouble(error)
@@ -127,12 +130,12 @@ class Election:
             self._trouble(error)
             return
         if looked != self._newest():
-            self._looked = looked
+            self._looked, self._absent = looked, False
             self._seen_at = self._now()
 
     def _newest(self) -> Lease | None:
         """The Lease as the watch told it last, or as it was seen beside the watch since."""
-        return self._looked or self._store.get(self._lease)
+        return None if self._absent else self._looked or self._store.get(self._lease)
 
     async def _try(self, lease: Lease | None) -> Term | None:
         begin = self._now()
@@ -233,7 +236,7 @@ class Election:
 
     def _seen(self, before: Lease | None, after: Lease | None) -> None:
         self._seen_at = self._now()
-        self._looked = None
+        self._looked, self._absent = None, False
         self._changed.set()
         if before is not None and after is None:
             self._deleted = before.metadata.uid
