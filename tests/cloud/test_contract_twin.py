@@ -9,17 +9,7 @@ from mooring.cloud.kinds import NETWORKS, SUBNETS
 from mooring.cloud.twin.neutron import NeutronTwin, counted_ids
 from mooring.cloud.twin.state import Caller
 from mooring.model.cloud import NetworkId, ProjectId
-from tests.contract.cloud import (
-    floating_ips,
-    lists,
-    networks,
-    policies,
-    ports,
-    quotas,
-    security_groups,
-    tags,
-    writes,
-)
+from tests.contract.cloud.suite import *  # noqa: F403 - the suite is one list, and this is where it is played
 from tests.contract.cloud.world import World
 
 MEMBER, OTHER = ProjectId("a" * 32), ProjectId("b" * 32)
@@ -47,42 +37,3 @@ async def outside(admin: Cloud) -> NetworkId:
         wanted = {"network_id": network.id, "ip_version": version, "cidr": cidr, "enable_dhcp": False}
         await admin.create(SUBNETS, wanted)
     return network.id
-
-
-class TestPorts(ports.Ports): ...
-
-
-class TestPortChanges(ports.PortChanges): ...
-
-
-class TestNetworks(networks.Networks): ...
-
-
-class TestSubnets(networks.Subnets): ...
-
-
-class TestRouters(networks.Routers): ...
-
-
-class TestFloatingIps(floating_ips.FloatingIps): ...
-
-
-class TestSecurityGroups(security_groups.SecurityGroups): ...
-
-
-class TestRevisions(writes.Revisions): ...
-
-
-class TestBulk(writes.Bulk): ...
-
-
-class TestTags(tags.Tags): ...
-
-
-class TestQuotas(quotas.Quotas): ...
-
-
-class TestLists(lists.Lists): ...
-
-
-class TestPolicies(policies.Policies): ...

@@ -1,5 +1,6 @@
 """Every row of the table that decides what happens to a Service."""
 
+import msgspec
 import pytest
 
 from mooring.core import mapping
@@ -105,6 +106,21 @@ def mapped(shown: str = "", *, deleting: bool = False) -> Service:
 )
 def test_each_row_of_the_table(seen: Seen, step: Step) -> None:
     assert mapping.next_step(seen) == step
+
+
+def test_who_keeps_what_two_claim() -> None:
+    """The one that the world knows, then the older one, then the first by name."""
+    known = named("z", since="2026-01-03T00:00:00Z", shown=ADDRESS)
+    older = named("y", since="2026-01-01T00:00:00Z")
+    first, second = (named(name, since="2026-01-02T00:00:00Z") for name in "ab")
+    assert sorted([second, first, older, known], key=mapping.precedence) == [known, older, first, second]
+
+
+def named(name: str, *, since: str, shown: str = "") -> Service:
+    base = service(shown=shown)
+    return msgspec.structs.replace(
+        base, metadata=msgspec.structs.replace(base.metadata, name=name, creation_timestamp=since)
+    )
 
 
 def test_protocols_are_told_apart() -> None:

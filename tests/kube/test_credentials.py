@@ -263,7 +263,7 @@ def test_a_credential_program_of_a_version_to_come_is_told(tmp_path: Path) -> No
 
 def test_a_credential_program_that_nobody_waits_for_any_more_is_ended(tmp_path: Path) -> None:
     file = tmp_path / "pid"
-    body = f"import os, pathlib, time; pathlib.Path('{file}').write_text(str(os.getpid()) + '.'); time.sleep(60)"
+    body = f"import os, pathlib, signal; pathlib.Path('{file}').write_text(str(os.getpid()) + '.'); signal.pause()"
     made = credentials.access(str(write_kubeconfig(tmp_path, "http://localhost", user=program(tmp_path, body))))
 
     async def scene() -> None:

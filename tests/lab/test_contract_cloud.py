@@ -17,17 +17,7 @@ from mooring.lab import topology
 from mooring.lab.lab import Lab
 from mooring.model.cloud import NetworkId, ProjectId
 from mooring.wire.http import Request
-from tests.contract.cloud import (
-    floating_ips,
-    lists,
-    networks,
-    policies,
-    ports,
-    quotas,
-    security_groups,
-    tags,
-    writes,
-)
+from tests.contract.cloud.suite import *  # noqa: F403 - the suite is one list, and this is where it is played
 from tests.contract.cloud.world import World
 
 MOST_ADDRESS_PAIRS = 500  # as the lab's neutron.conf has it
@@ -104,42 +94,3 @@ async def _clean(admin: Cloud, projects: list[ProjectId]) -> None:
     for group in await admin.list(SECURITY_GROUPS, project_id=projects):
         if group.name != "default":
             await admin.delete(SECURITY_GROUPS, group.id, revision=None)
-
-
-class TestPorts(ports.Ports): ...
-
-
-class TestPortChanges(ports.PortChanges): ...
-
-
-class TestNetworks(networks.Networks): ...
-
-
-class TestSubnets(networks.Subnets): ...
-
-
-class TestRouters(networks.Routers): ...
-
-
-class TestFloatingIps(floating_ips.FloatingIps): ...
-
-
-class TestSecurityGroups(security_groups.SecurityGroups): ...
-
-
-class TestRevisions(writes.Revisions): ...
-
-
-class TestBulk(writes.Bulk): ...
-
-
-class TestTags(tags.Tags): ...
-
-
-class TestQuotas(quotas.Quotas): ...
-
-
-class TestLists(lists.Lists): ...
-
-
-class TestPolicies(policies.Policies): ...

@@ -6,7 +6,6 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from mooring.core import mark
 from mooring.kube.api import WatchEvent
 from mooring.kube.twin.server import KubeTwin
 from mooring.kube.twin.watching import Subscription
@@ -41,7 +40,7 @@ class Truth:
     def __init__(self, kube: KubeTwin, gateways: Mapping[str, GatewayTwin], cluster: str) -> None:
         self.services: dict[Name, Service] = {}
         self.gateways = gateways
-        self.mark = mark.dump(cluster)
+        self.mark = f"mooring cluster {cluster}"
         self.ports: dict[PortId, Port] = {}
         self.floating_ips: dict[FloatingIpId, FloatingIp] = {}
         self.published: dict[str, set[str]] = {}

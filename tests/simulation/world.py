@@ -20,7 +20,6 @@ from mooring.cloud.twin.state import Caller
 from mooring.controller.controller import Controller, Outside
 from mooring.controller.leader import Times
 from mooring.controller.ports import Place
-from mooring.core import mark
 from mooring.kube.twin.server import KubeTwin
 from mooring.model.cloud import FloatingIp, NetworkId, Port, ProjectId, SubnetId
 from mooring.wire.calls import CountedCalls
@@ -298,7 +297,7 @@ def _topology(twin: NeutronTwin) -> Place:
     router = make("routers", "router", MEMBER, name="router", external_gateway_info={"network_id": outside})
     body = msgspec.json.encode({"subnet_id": subnet})
     twin.handle(Request("add", "PUT", f"/v2.0/routers/{router}/add_router_interface", body=body), MEMBER)
-    theirs = mark.dump("another cluster")  # whose Mooring works in the same project
+    theirs = "mooring cluster another"  # whose Mooring works in the same project
     place = {"network_id": inside, "fixed_ips": [{"subnet_id": subnet}], "name": "mooring"}
     port = make("ports", "port", MEMBER, description=theirs, **place)
     make("floatingips", "floatingip", MEMBER, floating_network_id=outside, port_id=port, description=theirs)

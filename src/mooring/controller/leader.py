@@ -142,7 +142,7 @@ class Leader:
             await self._raise_epoch(self._term, seen)
         await self._relist()  # the watch may lag behind what the leader before us has written
         await self._refresh()
-        services = sorted(self._services.all(), key=_precedence)
+        services = sorted(self._services.all(), key=mapping.precedence)
         for service in services:
             self._claim(service)
         self._stop_listening = self._services.listen(self._changed)
@@ -313,9 +313,3 @@ class Leader:
     def _tagged_for(self) -> dict[str, float]:
         now = asyncio.get_running_loop().time()
         return {each: now - since for each, since in self._tagged.items()}
-
-
-def _precedence(service: Service) -> tuple[bool, str, Name]:
-    """Of two Services that claim the same, the one that the world already knows keeps it, then the older one."""
-    published = bool(service.status.load_balancer.ingress)
-    return not published, service.metadata.creation_timestamp or "", service.name

@@ -25,7 +25,7 @@ from msgspec import Struct
 from mooring.model import names
 from mooring.model.cloud import PortId
 from mooring.model.gateway import Key
-from mooring.model.kubernetes import Service
+from mooring.model.kubernetes import Name, Service
 from mooring.model.steps import Annotate, Clear, Forget, LetGo, MakePort, Manage, Publish, Push, Rest, Step
 
 
@@ -80,6 +80,11 @@ def port_of(service: Service) -> PortId | None:
 def mapped(service: Service) -> bool:
     """Whether the gateways should serve it, given that its port fits."""
     return can_be_managed(service) and port_of(service) is not None
+
+
+def precedence(service: Service) -> tuple[bool, str, Name]:
+    """Of two Services that claim the same, the one that the world already knows keeps it, then the older one."""
+    return not _shown(service), service.metadata.creation_timestamp or "", service.name
 
 
 def next_step(seen: Seen) -> Step:
