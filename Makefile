@@ -10,7 +10,7 @@ PEERS := build/bench-venv/.ready
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock'
 
-.PHONY: help setup check test soak bench docs demo format lock clean
+.PHONY: help setup check test soak bench docs demo format manifests lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -73,10 +73,14 @@ format: setup ## put the code in order
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
+manifests: setup ## write the files in deploy/kubernetes anew
+	$(BIN)/python -m mooring.manifests deploy/kubernetes
+
 lock: setup ## choose the versions in requirements/ again
 	$(LOCK) --upgrade requirements/bootstrap.in --output-file requirements/bootstrap.txt
 	$(LOCK) --upgrade pyproject.toml --extra lab --group dev --constraints requirements/bootstrap.txt \
 		--output-file requirements/dev.txt
+	$(LOCK) --upgrade pyproject.toml --constraints requirements/dev.txt --output-file requirements/runtime.txt
 	$(LOCK) --upgrade requirements/bench.in --output-file requirements/bench.txt
 	for list in openstack go; do $(LOCK) --upgrade src/mooring/lab/data/$$list/requirements.in \
 		--output-file src/mooring/lab/data/$$list/requirements.txt; done

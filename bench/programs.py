@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from bench.clients import cost
-from mooring.lab.pki import Authority
+from mooring.host.certificates import Authority
 
 PEERS = Path("build/bench-venv/bin/python")
 LONGEST = 600.0

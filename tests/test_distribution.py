@@ -48,15 +48,36 @@ def test_only_the_extra_asks_for_what_the_lab_needs(archives: Path) -> None:
         [name] = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
         metadata = Parser().parsestr(archive.read(name).decode())
     wanted = metadata.get_all("Requires-Dist") or []
-    needed = {"aiohttp", "click", "lightkube", "msgspec", "openstacksdk", "prometheus-client"}
+    needed = {
+        "aiohttp",
+        "click",
+        "cryptography",
+        "lightkube",
+        "msgspec",
+        "openstacksdk",
+        "prometheus-client",
+        "rich",
+        "starlette",
+        "structlog",
+        "uvicorn",
+    }
     assert {line.split(">=")[0] for line in wanted if "extra ==" not in line} == needed
     assert all("extra == 'lab'" in line for line in wanted if "extra ==" in line)
 
 
 def test_the_locks_name_no_registry() -> None:
     locks = [*(ROOT / "requirements").glob("*.txt"), *(ROOT / "src/mooring/lab/data").glob("*/requirements.txt")]
-    assert len(locks) == 5
+    assert len(locks) == 6
     for file in locks:
         lines = [line for line in file.read_text().splitlines() if not line.lstrip().startswith("#")]
         assert all(line.startswith("    --hash=sha256:") or "==" in line for line in lines), file
         assert "://" not in file.read_text(), file
+
+
+def test_what_is_installed_is_what_was_tested() -> None:
+    def pinned(name: str) -> set[str]:
+        lines = (ROOT / "requirements" / name).read_text().splitlines()
+        return {line.removesuffix(" \\") for line in lines if "==" in line and not line.lstrip().startswith("#")}
+
+    assert pinned("runtime.txt") <= pinned("dev.txt")
+    assert not [line for line in pinned("runtime.txt") if line.startswith(("pytest", "sphinx", "uv=="))]

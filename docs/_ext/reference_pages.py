@@ -1,38 +1,85 @@
 """Sphinx extension: the parts of the reference that the source itself tells.
 
-A page holds a marker, `<!-- generated: configuration -->` or `<!-- generated: commands -->`, and gets the text in its
-place when it is read. So the reference cannot fall behind the source.
+A page holds a marker such as `<!-- generated: configuration -->`, and gets the text in its place when it is read. So
+the reference cannot fall behind the source.
 """
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator, Mapping
 
 import click
+import reference_metrics
 from sphinx.application import Sphinx
 
 from mooring.cli.main import lab_command, main
-from mooring.core import config_keys
+from mooring.core import config_keys, config_values, reporting, telling
 from mooring.core.config_keys import Key
+from mooring.model import names as names_of_ours
+from mooring.model.kubernetes import Condition, Service
+from mooring.model.reasons import Reason
+from mooring.model.steps import Tell
 
 WIDTH = 96
+
+NAMES: Mapping[str, tuple[str, str]] = {
+    "MANAGED": (
+        "annotation of a Service",
+        'Mooring writes `"true"` when it takes a Service on, and removes it later. `"false"`, by its owner, opts out.',
+    ),
+    "PORT": (
+        "annotation of a Service",
+        "The id of the Neutron port that carries it. It counts where that port bears the mark of this cluster.",
+    ),
+    "FINALIZER": (
+        "finalizer of a Service",
+        "Holds a Service that is deleted until no gateway serves it any more.",
+    ),
+    "CLEANUP_FINALIZER": (
+        "finalizer of a Service",
+        "Kubernetes' own, for tools that look for it. Others may take it off; Mooring does not rely on it.",
+    ),
+    "GATEWAY_CLASS": ("`spec.loadBalancerClass` of a Service", "The Services that Mooring serves by its gateways."),
+    "TAG": (
+        "tag of a port or floating IP",
+        "For people and their filters. It comes a moment after the object; what counts is the mark.",
+    ),
+    "DELETING_TAG": (
+        "tag of a port or floating IP",
+        "Nobody needs it: it is given to nobody any more, and deleted later.",
+    ),
+    "SERVICE_NAME": ("label of an EndpointSlice", "Kubernetes' own: the Service that it belongs to. Only read."),
+    "ACCEPTED": ("condition of a Service", "Whether it is Mooring's to serve."),
+    "ALLOCATED": ("condition of a Service", "Whether it has an address."),
+    "PROGRAMMED": ("condition of a Service", "Whether packets reach it."),
+}
+"""Where each name stands, and what it means. The names themselves are in `mooring.model.names`."""
+
+WELL = {Reason.ACCEPTED, Reason.ALLOCATED, Reason.PROGRAMMED, Reason.NO_ENDPOINTS}
+"""Reasons of a condition that is True."""
 
 
 def configuration() -> str:
     """Every section and key of the configuration file."""
     lines: list[str] = []
     for section in config_keys.sections():
-        lines += [f"## [{section.name}]", "", section.description, ""]
+        lines += [f"## [{section.header}]", "", section.description, ""]
         for key in section.keys:
             lines += [f"### {key.path}", "", *_key(key), ""]
     return "\n".join(lines)
 
 
 def _key(key: Key) -> Iterator[str]:
-    default = "not set" if key.default is None else f'`"{key.default}"`'
     yield key.description
     yield ""
     yield f"- Allowed: {key.allowed}"
-    yield f"- Default: {default}"
-    yield f"- Environment: `{key.variable}`"
+    yield f"- Default: {_default(key)}"
+    yield f"- Environment: {'none, only the file' if key.variable is None else f'`{key.variable}`'}"
+
+
+def _default(key: Key) -> str:
+    if key.required:
+        return "none, it is required"
+    return "not set" if key.default is None else f"`{config_values.as_toml(key.default)}`"
 
 
 def commands() -> str:
@@ -51,8 +98,38 @@ def _walk(path: str, command: click.Command) -> Iterator[tuple[str, click.Comman
             yield from _walk(f"{path} {name}", lab_command() if (path, name) == ("mooring", "lab") else inner)
 
 
+def names() -> str:
+    """Every name that Mooring writes into objects of others, or reads there."""
+    lines = ["| name | what it is | meaning |", "|---|---|---|"]
+    for constant, (place, meaning) in NAMES.items():
+        lines.append(f"| `{getattr(names_of_ours, constant)}` | {place} | {meaning} |")
+    return "\n".join(lines)
+
+
+def warnings() -> str:
+    """The reasons that become an event, by the very function that decides it."""
+    return "\n".join(f"- [{reason.value}](reasons.md#{reason.value.lower()})" for reason in Reason if _warned(reason))
+
+
+def _warned(reason: Reason) -> bool:
+    if reason in reporting.LEAVING:  # who is not served has no conditions
+        return False
+    condition = Condition(names_of_ours.ACCEPTED, "True" if reason in WELL else "False", reason.value)
+    return bool(telling.news(Service(), Tell((condition,))))
+
+
+PARTS: Mapping[str, Callable[[], str]] = {
+    "configuration": configuration,
+    "commands": commands,
+    "names": names,
+    "warnings": warnings,
+    "metrics of the controller": functools.partial(reference_metrics.page, "controller"),
+    "metrics of the agent": functools.partial(reference_metrics.page, "agent"),
+}
+
+
 def fill_in(_app: Sphinx, _page: str, source: list[str]) -> None:
-    for name, text in (("configuration", configuration), ("commands", commands)):
+    for name, text in PARTS.items():
         marker = f"<!-- generated: {name} -->"
         if marker in source[0]:
             source[0] = source[0].replace(marker, text())

@@ -9,6 +9,7 @@ from mooring.core import gateway_document
 from mooring.kube.election import Term
 from mooring.model.gateway import Document, Forward
 from mooring.wire.http import NotSent, Request, Response
+from tests.silent import SILENT
 from tests.simulation.gateway import GatewayTwin
 from tests.simulation.loop import run_virtually
 
@@ -16,7 +17,7 @@ WEB = Forward("10.0.0.5", "TCP", 80, "shop/web")
 
 
 def document(generation: int, *forwards: Forward, epoch: int = 1) -> Document:
-    return gateway_document.document(forwards, epoch=epoch, generation=generation)
+    return gateway_document.document(forwards, epoch=epoch, generation=generation, seed=7)
 
 
 class Wire:
@@ -38,7 +39,7 @@ class Wire:
 
 def two() -> tuple[Agents, Wire, Wire]:
     first, second = Wire("g1"), Wire("g2")
-    return Agents({"g1": first, "g2": second}), first, second
+    return Agents({"g1": first, "g2": second}, SILENT), first, second
 
 
 def test_a_document_that_all_hold_is_held_and_not_sent_again() -> None:
@@ -91,7 +92,7 @@ def test_no_live_gateway_at_all() -> None:
         await agents.push(document(1, WEB))
         await asyncio.sleep(GRACE)
         assert not agents.live()
-        assert not Agents({}).live()
+        assert not Agents({}, SILENT).live()
 
     run_virtually(scene())
 
@@ -110,9 +111,9 @@ def test_nonsense_is_no_answer() -> None:
 def test_a_refusal_tells_a_higher_epoch() -> None:
     async def scene() -> None:
         agents, first, second = two()
-        await Agents({"g1": first, "g2": second}).push(document(1, WEB, epoch=7))
+        await Agents({"g1": first, "g2": second}, SILENT).push(document(1, WEB, epoch=7))
         assert not await agents.push(document(1))
-        assert agents.highest_epoch == 7
+        assert agents.ahead_of(document(1)) == 7
 
     run_virtually(scene())
 
@@ -120,7 +121,7 @@ def test_a_refusal_tells_a_higher_epoch() -> None:
 def test_what_another_leader_of_the_same_epoch_told_is_known_by_its_generation() -> None:
     async def scene() -> None:
         agents, first, second = two()
-        await Agents({"g1": first, "g2": second}).push(document(4, WEB, epoch=1))
+        await Agents({"g1": first, "g2": second}, SILENT).push(document(4, WEB, epoch=1))
         mine = document(2, epoch=1)
         await agents.push(mine)
         assert agents.ahead_of(mine) == 1
@@ -134,7 +135,7 @@ def test_what_another_leader_of_the_same_epoch_told_is_known_by_its_generation()
 def test_the_highest_epoch_is_asked_of_all() -> None:
     async def scene() -> None:
         agents, first, _ = two()
-        await Agents({"g1": first}).push(document(1, epoch=4))
+        await Agents({"g1": first}, SILENT).push(document(1, epoch=4))
         assert await agents.ask() == 4
 
     run_virtually(scene())
@@ -144,7 +145,7 @@ def test_a_write_after_the_end_of_the_term_is_not_sent_and_blames_nobody() -> No
     async def scene() -> None:
         wire = Wire("g1")
         term = Term(1, "1", ends=10.0)
-        agents = Agents({"g1": FencedSender(wire, term)})
+        agents = Agents({"g1": FencedSender(wire, term)}, SILENT)
         await agents.push(document(1))
         await asyncio.sleep(10.0)
         await agents.push(document(2, WEB))

@@ -4,9 +4,19 @@ import msgspec
 import pytest
 
 from mooring.core import cleaning, mark
-from mooring.core.cleaning import CleaningStep, Doom, Label, Remove, Rescue
+from mooring.core.cleaning import CleaningStep, Doom, Label, Pair, Remove, Rescue, Unpair
 from mooring.model import names
-from mooring.model.cloud import FloatingIp, FloatingIpId, NetworkId, Port, PortId, ProjectId
+from mooring.model.cloud import (
+    AddressPair,
+    FixedIp,
+    FloatingIp,
+    FloatingIpId,
+    NetworkId,
+    Port,
+    PortId,
+    ProjectId,
+    SubnetId,
+)
 
 
 def port(name: str, *, tagged: bool = False) -> Port:
@@ -68,7 +78,37 @@ def test_rescues_come_first_and_a_floating_ip_goes_before_its_port() -> None:
     floating_ips = [floating_ip("z", "b", tagged=True)]
     times = {"a": 60.0, "b": 60.0, "z": 60.0}
     steps = cleaning.steps(ports, floating_ips, frozenset({PortId("a")}), tagged_for=times, wait=60.0)
-    assert [(type(step), step.what.id) for step in steps] == [(Rescue, "a"), (Remove, "z"), (Remove, "b")]
+    assert steps == (Rescue(ports[0]), Remove(floating_ips[0]), Remove(ports[1]))
+
+
+def at(which: Port, address: str) -> Port:
+    return msgspec.structs.replace(which, fixed_ips=(FixedIp(SubnetId("s"), address),))
+
+
+def gateway(name: str, *allowed: str) -> Port:
+    return msgspec.structs.replace(port(name), allowed_address_pairs=tuple(AddressPair(each) for each in allowed))
+
+
+def test_every_gateway_may_use_what_is_needed() -> None:
+    gateways = [gateway("g2", "10.0.0.9"), gateway("g1", "10.0.0.5", "10.0.0.9")]
+    steps = cleaning.steps(
+        [at(port("a"), "10.0.0.5")], [], frozenset({PortId("a")}), gateways=gateways, tagged_for={}, wait=60.0
+    )
+    assert steps == (Pair(PortId("g2"), ("10.0.0.5",)),)
+
+
+def test_no_gateway_may_use_what_goes_now_and_it_goes_after_that() -> None:
+    """What only bears the tag may be needed again: it stays usable until the end."""
+    going, waiting = at(port("a", tagged=True), "10.0.0.5"), at(port("b", tagged=True), "10.0.0.6")
+    gateways = [gateway("g1", "10.0.0.5", "10.0.0.6", "192.0.2.1")]
+    steps = cleaning.steps([going, waiting], [], frozenset(), gateways=gateways, tagged_for={"a": 60.0}, wait=60.0)
+    assert steps == (Unpair(PortId("g1"), ("10.0.0.5",)), Remove(going))
+
+
+def test_a_second_look_finds_nothing_to_pair() -> None:
+    ready = gateway("g1", "10.0.0.5")
+    ours = [at(port("a"), "10.0.0.5")]
+    assert cleaning.steps(ours, [], frozenset({PortId("a")}), gateways=[ready], tagged_for={}, wait=60.0) == ()
 
 
 def test_our_mark_is_read_as_it_was_written() -> None:

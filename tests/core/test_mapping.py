@@ -9,6 +9,7 @@ from mooring.model import names
 from mooring.model.cloud import PortId
 from mooring.model.gateway import Key
 from mooring.model.kubernetes import (
+    Condition,
     Ingress,
     LoadBalancerStatus,
     Meta,
@@ -17,7 +18,8 @@ from mooring.model.kubernetes import (
     ServiceSpec,
     ServiceStatus,
 )
-from mooring.model.steps import Annotate, Clear, Forget, LetGo, MakePort, Manage, Publish, Push, Rest, Step
+from mooring.model.reasons import Reason
+from mooring.model.steps import Annotate, Clear, Forget, LetGo, MakePort, Manage, Publish, Push, Rest, Step, Tell
 
 PORT = PortId("p-1")
 OTHER = PortId("p-2")
@@ -56,19 +58,25 @@ def mapped(shown: str = "", *, deleting: bool = False) -> Service:
     return ours(port=PORT, shown=shown, deleting=deleting)
 
 
+def said(given: Service) -> Service:
+    """The same with a condition of ours."""
+    condition = Condition(names.ACCEPTED, "True", "Accepted")
+    return msgspec.structs.replace(given, status=ServiceStatus(given.status.load_balancer, (condition,)))
+
+
 @pytest.mark.parametrize(
     ("seen", "step"),
     [
         # can not be managed, nothing of ours
-        (Seen(service(type="ClusterIP")), Rest("NotOurs")),
-        (Seen(service(lb_class="example.org/other")), Rest("NotOurs")),
-        (Seen(service(lb_class="")), Rest("NotOurs")),
-        (Seen(service(managed="false")), Rest("NotOurs")),
-        (Seen(service(deleting=True)), Rest("NotOurs")),
-        (Seen(service(type="ClusterIP", port="somebody's text")), Rest("NotOurs")),
+        (Seen(service(type="ClusterIP")), Rest(Reason.NOT_LOAD_BALANCER)),
+        (Seen(service(lb_class="example.org/other")), Rest(Reason.OTHER_CLASS)),
+        (Seen(service(lb_class="")), Rest(Reason.OTHER_CLASS)),
+        (Seen(service(managed="false")), Rest(Reason.OPTED_OUT)),
+        (Seen(service(deleting=True)), Rest(Reason.ENDING)),
+        (Seen(service(type="ClusterIP", port="somebody's text")), Rest(Reason.NOT_LOAD_BALANCER)),
         # can be managed, not bound
         (Seen(service()), Manage()),
-        (Seen(service(shown="198.51.100.1")), Rest("ForeignAddress")),
+        (Seen(service(shown="198.51.100.1")), Rest(Reason.FOREIGN_ADDRESS)),
         (Seen(service(managed="true")), Manage()),
         (Seen(service(finalizer=True), candidate=PORT), Manage()),
         (Seen(service(port=PORT), port_is_ours=True, fits=True), Manage()),
@@ -77,18 +85,18 @@ def mapped(shown: str = "", *, deleting: bool = False) -> Service:
         (Seen(ours(), candidate=PORT), Annotate(PORT)),
         (Seen(ours()), MakePort()),
         (Seen(ours(shown=ADDRESS), candidate=PORT, shows_ours=True), Clear()),
-        (Seen(ours(shown="198.51.100.1"), candidate=PORT), Rest("ForeignAddress")),
+        (Seen(ours(shown="198.51.100.1"), candidate=PORT), Rest(Reason.FOREIGN_ADDRESS)),
         # bound, port that fits
         (Seen(mapped(), port_is_ours=True, fits=True, address=ADDRESS), Push()),
         (Seen(mapped(), port_is_ours=True, fits=True, address=ADDRESS, served=True), Publish(ADDRESS)),
         (Seen(mapped("198.51.100.1"), port_is_ours=True, fits=True, address=ADDRESS, served=True), Publish(ADDRESS)),
-        (Seen(mapped(ADDRESS), port_is_ours=True, fits=True, address=ADDRESS, served=True), Rest("Served")),
+        (Seen(mapped(ADDRESS), port_is_ours=True, fits=True, address=ADDRESS, served=True), Rest(Reason.PROGRAMMED)),
         (Seen(mapped(ADDRESS), port_is_ours=True, fits=True, address=ADDRESS), Push()),
         # bound, port that does not fit, or is none of ours
         (Seen(mapped(ADDRESS), port_is_ours=True, candidate=OTHER), Clear()),
         (Seen(mapped(), port_is_ours=True, candidate=OTHER), Annotate(OTHER)),
         (Seen(mapped()), MakePort()),
-        (Seen(mapped("198.51.100.1")), Rest("ForeignAddress")),
+        (Seen(mapped("198.51.100.1")), Rest(Reason.FOREIGN_ADDRESS)),
         # can not be managed any more
         (Seen(mapped(ADDRESS, deleting=True), port_is_ours=True), Clear()),
         (Seen(mapped(deleting=True), port_is_ours=True), Forget()),
@@ -102,6 +110,11 @@ def mapped(shown: str = "", *, deleting: bool = False) -> Service:
         (Seen(ours(shown=ADDRESS, deleting=True), served=True, shows_ours=True), Clear()),
         (Seen(service(shown=ADDRESS, type="ClusterIP"), shows_ours=True), Clear()),
         (Seen(service(port=PORT, type="ClusterIP"), port_is_ours=True), Forget()),
+        # conditions of ours go before anything else does, but not from what is going anyway
+        (Seen(said(ours(type="ClusterIP")), served=True), Tell(())),
+        (Seen(said(ours(shown="198.51.100.1", type="ClusterIP")), served=True), Tell(())),
+        (Seen(said(mapped(ADDRESS)), port_is_ours=True, candidate=OTHER), Clear()),
+        (Seen(said(ours(deleting=True)), served=True), LetGo()),
     ],
 )
 def test_each_row_of_the_table(seen: Seen, step: Step) -> None:

@@ -72,6 +72,7 @@ def test_chains_for_what_there_is_and_some_more(most: int, chains: int) -> None:
     "bad",
     [
         Forward("10.0.0.5 } ; flush ruleset", "TCP", 80, "s"),
+        Forward("fe80::1%x } ; flush ruleset", "TCP", 80, "s"),
         Forward("10.0.0.5", "TCP } accept", 80, "s"),
         Forward("10.0.0.5", "TCP", 80, "s", (Backend("fd00::1", 80),)),
         Forward("10.0.0.5", "TCP", 80, "s", (Backend("localhost", 80),)),

@@ -39,3 +39,21 @@ def test_the_same_addresses_give_the_same_bytes() -> None:
 def test_what_could_be_more_than_a_name_or_an_address_is_refused(field: str, text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         vrrp.configuration(msgspec.structs.replace(PLAIN, **{field: text}), [])
+
+
+def test_the_addresses_of_a_configuration_are_found_in_it_whole_or_cut_off() -> None:
+    text = vrrp.configuration(PLAIN, ["fd00::5", "10.0.0.12"])
+    assert vrrp.addresses(text) == {"fd00::5", "10.0.0.12"}
+    assert vrrp.addresses(text[: text.index("fd00::5")]) == {"10.0.0.12"}
+    assert vrrp.addresses("") == frozenset()
+
+
+def test_what_is_released_is_mentioned_and_not_held() -> None:
+    text = vrrp.configuration(PLAIN, ["10.0.0.12"], released=["fd00::5"])
+    assert vrrp.addresses(text) == {"10.0.0.12"}
+    assert vrrp.mentioned(text) == {"10.0.0.12", "fd00::5"}
+
+
+def test_a_zone_behind_an_address_is_refused() -> None:
+    with pytest.raises(ValueError, match="nothing may stand behind it"):
+        vrrp.configuration(PLAIN, ["fe80::1%x\n notify /bin/x"])

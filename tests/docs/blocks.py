@@ -4,6 +4,7 @@ Every console block has a mark, a comment in the line above it that readers do n
 
     <!-- run -->             the tests execute it in a scratch directory, page by page; `run: exit 2` expects that code
     <!-- lab -->             the tests of the lab execute it against a running lab
+    <!-- moored -->          the same, in a lab with Mooring in it, of which gw1 holds the addresses
     <!-- shown: reason -->   nobody executes it, and this is why
 
 A mark `<!-- file: NAME -->` above a block of any language puts its text into the scratch directory.
@@ -22,11 +23,12 @@ import msgspec
 
 ROOT = Path(__file__).parents[2]
 
-Kind = Literal["run", "lab", "shown", "file"]
+Kind = Literal["run", "lab", "moored", "shown", "file"]
 
 FENCE = re.compile(r"(?P<indent> *)(?P<ticks>`{3,})(?P<language>[^`\s]*)[^`]*")
-MARK = re.compile(r" *<!-- (?P<kind>run|lab|shown|file)(?:: (?P<note>.+))? -->")
+MARK = re.compile(r" *<!-- (?P<kind>run|lab|moored|shown|file)(?:: (?P<note>.+))? -->")
 EXIT = re.compile(r"exit (\d+)")
+COMMANDS = ("run", "lab", "moored", "shown")
 SHELLS = ("bash", "sh", "shell", "zsh", "shell-session")
 
 
@@ -94,13 +96,15 @@ def _complain(language: str, mark: re.Match[str] | None, where: str) -> None:
     note = (mark["note"] or "") if mark else ""
     if language in SHELLS:
         raise MarkError(f"{where}: write commands as ```console, with `$ ` before each")
-    if language == "console" and kind not in ("run", "lab", "shown"):
-        raise MarkError(f"{where}: say in the line above: <!-- run -->, <!-- lab --> or <!-- shown: why -->")
-    if language != "console" and kind in ("run", "lab", "shown"):
+    if language == "console" and kind not in COMMANDS:
+        raise MarkError(
+            f"{where}: say in the line above: <!-- run -->, <!-- lab -->, <!-- moored --> or <!-- shown: why -->"
+        )
+    if language != "console" and kind in COMMANDS:
         raise MarkError(f"{where}: only ```console blocks are {kind}")
     if kind in ("shown", "file") and not note:
         raise MarkError(f"{where}: <!-- {kind}: ... --> needs a text after the colon")
-    if kind in ("run", "lab") and note and not EXIT.fullmatch(note):
+    if kind in ("run", "lab", "moored") and note and not EXIT.fullmatch(note):
         raise MarkError(f"{where}: the only note that {kind} takes is `exit N`")
 
 

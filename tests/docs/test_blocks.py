@@ -34,6 +34,7 @@ def test_blocks_within_blocks_and_of_other_languages_need_no_mark() -> None:
         ("<!-- walk -->\n```console\n$ x\n```", "t.md:2: say in the line above"),
         ("<!-- file: x -->\n```console\n$ x\n```", "t.md:2: say in the line above"),
         ("<!-- shown -->\n```console\n$ x\n```", "t.md:2: <!-- shown: ... --> needs"),
+        ("<!-- moored: gw2 -->\n```console\n$ x\n```", "t.md:2: the only note that moored takes"),
         ("<!-- run: often -->\n```console\n$ x\n```", "t.md:2: the only note"),
         ("<!-- run -->\n```toml\nx\n```", "t.md:2: only ```console"),
         ("```bash\nx\n```", "t.md:1: write commands as ```console"),

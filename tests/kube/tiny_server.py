@@ -12,9 +12,9 @@ from typing import Any
 
 from msgspec import Struct
 
+from mooring.host.certificates import Authority
 from mooring.kube import credentials
 from mooring.kube.transport import HttpTransport
-from mooring.lab.pki import Authority
 from tests.patience import until
 
 RESET = struct.pack("ii", 1, 0)

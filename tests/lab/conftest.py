@@ -1,5 +1,6 @@
 """One lab for all tests that need the real world, and for each test a namespace and a project of its own."""
 
+import os
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,8 @@ from mooring.lab.progress import PlainProgress
 from mooring.lab.spec import Spec
 from tests.lab.tenant import Tenant
 
-NAME = "test"
+NAME = os.environ.get("MOORING_TEST_LAB", "test")
+"""Another name lets two runs go side by side."""
 
 
 @pytest.fixture(scope="session")

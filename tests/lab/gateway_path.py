@@ -12,11 +12,10 @@ from typing import Any
 
 import openstack
 
-from mooring.lab import lifecycle, ovn, topology, waiting
+from mooring.lab import callers, lifecycle, ovn, topology, waiting
 from mooring.lab.errors import CommandError
 from mooring.lab.lab import Lab
 from mooring.lab.progress import PlainProgress
-from tests.lab import probe
 from tests.lab.tenant import Tenant
 
 TABLE = "by_hand"
@@ -161,7 +160,7 @@ def connections_kept(tenant: Tenant, version: int, *, count: int) -> int:
     tenant.deploy("echo", image="shell", replicas=2, command=ECHO)
     with (
         served(tenant, "echo", version) as path,
-        probe.Connections(tenant.lab, "client", path.outside, count=count) as connections,
+        callers.Connections(tenant.lab, "client", path.outside, count=count) as connections,
     ):
         if connections.working(first=True) != count:
             message = f"not all of {count} connections opened"

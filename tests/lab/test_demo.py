@@ -23,4 +23,6 @@ def test_the_demo_comes_to_its_end_the_first_and_the_second_time() -> None:
         assert told.returncode == 0, told.stderr
         assert "answers from hello-" in told.stdout
         assert "NOBODY" not in told.stdout
+        assert "established connections kept     20 of 20" in told.stdout
+        assert "NoEndpoints" in told.stdout
         assert "mooring lab down --name demo" in told.stdout

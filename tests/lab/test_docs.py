@@ -1,31 +1,80 @@
-"""The commands of the documentation that need a lab, carried out in one."""
+"""The commands of the documentation that need a lab, carried out in one: as it comes up, then with Mooring in it."""
 
 import os
+import re
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import reference_metrics
+from reference_metrics import Daemon
 
-from mooring.lab import report
-from mooring.lab.lab import Lab
+from mooring.lab import faults, gateways, lifecycle, report, waiting
+from mooring.lab.lab import Lab, open_lab
+from mooring.lab.progress import PlainProgress
 from tests.docs import blocks
 
 COMMANDS = blocks.commands("lab")
+MOORED = blocks.commands("moored")
+METRIC = re.compile(r"^# HELP (\w+) ", re.MULTILINE)
+CREATED = "_created"  # the client library adds the time to each counter
 
 
 def test_there_are_commands_to_run() -> None:
     assert COMMANDS
+    assert MOORED
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=[f"{each.file}:{each.line}" for each in COMMANDS])
-def test_a_command_does_what_the_page_says(lab: Lab, tmp_path: Path, command: blocks.Command) -> None:
+def execute(lab: Lab, folder: Path, command: blocks.Command) -> None:
     environment = os.environ | report.environment(lab)
     done = subprocess.run(
-        ["bash", "-c", command.text], env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
+        ["bash", "-c", command.text], env=environment, cwd=folder, capture_output=True, text=True, check=False
     )
-    assert done.returncode == command.exit_code, done.stderr
+    assert done.returncode == command.exit_code, f"{done.stdout}\n{done.stderr}"
     assert blocks.fits(done.stdout, command.output), done.stdout
+
+
+def named(command: blocks.Command) -> str:
+    return f"{command.file}:{command.line}"
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=named)
+def test_a_command_does_what_the_page_says(lab: Lab, tmp_path: Path, command: blocks.Command) -> None:
+    execute(lab, tmp_path, command)
 
 
 def test_the_lab_is_whole_after_all_of_them(lab: Lab) -> None:
     assert report.observe(lab).whole
+
+
+@pytest.fixture(scope="module")
+def moored(lab: Lab) -> Iterator[Lab]:
+    """The lab with Mooring in it, until all pages are through. Where gw1 holds the addresses, pages can say so."""
+    lifecycle.deploy(lab, "host", PlainProgress())
+    product = open_lab(lab.spec.name)
+    for link in ("eth0", "eth1"):
+        faults.cut(product, "gw2", link)
+    waiting.until(lambda: "gw1" in gateways.holders(product), seconds=30, what="gw1 to hold the addresses")
+    faults.heal(product)
+    waiting.until(lambda: gateways.holders(product) == ["gw1"], seconds=30, what="gw2 to be a backup")
+    yield product
+    faults.heal(product)
+    product.kubectl("delete", "deployments,services", "--selector=app", "--timeout=60s")
+    lifecycle.deploy(product, "", PlainProgress())
+
+
+@pytest.mark.parametrize("command", MOORED, ids=named)
+def test_a_command_does_what_the_page_says_with_mooring(moored: Lab, tmp_path: Path, command: blocks.Command) -> None:
+    execute(moored, tmp_path, command)
+
+
+def test_the_metrics_of_the_reference_are_those_that_are_served(moored: Lab) -> None:
+    """What one controller or agent serves, another may not yet: of calls there are those that were made."""
+    daemons: tuple[tuple[Daemon, int], ...] = (("controller", 9440), ("agent", 9441))
+    for daemon, port in daemons:
+        served: set[str] = set()
+        for gateway in moored.spec.gateway_names:
+            text = moored.hosts.run(gateway, ["curl", "--silent", "--fail", f"http://127.0.0.1:{port}/metrics"])
+            served |= {name for name in METRIC.findall(text) if not name.endswith(CREATED)}
+        assert served == {each.name for each in reference_metrics.families(daemon)}

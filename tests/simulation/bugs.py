@@ -24,6 +24,7 @@ class Bug(Struct, frozen=True):
 
 
 LEADER = "controller/leader.py"
+PICTURE = "core/picture.py"
 
 BUGS = (
     Bug(
@@ -32,8 +33,8 @@ BUGS = (
         (
             (
                 LEADER,
-                'self._queue.failed(item, not_before=getattr(error, "retry_after", None) or 0.0)',
-                "self._queue.done(item)",
+                'delay = self._queue.failed(item, not_before=getattr(error, "retry_after", None) or 0.0)',
+                "self._queue.done(item)\n            delay = 0.0",
             ),
         ),
     ),
@@ -43,12 +44,10 @@ BUGS = (
         (
             (
                 LEADER,
-                "await self._services.filled()\n",
-                """await self._refresh()
-        mine = (self._ports.ports.values(), self._ports.floating_ips.values(), self._allocations.used())
-        for step in cleaning.steps(*mine, tagged_for={}, wait=0.0):
-            await self._ports.carry_out(step)
-        await self._services.filled()
+                "await self._followed.filled()\n",
+                """await self._house.refresh()
+        await self._house.clean_up(frozenset())
+        await self._followed.filled()
 """,
             ),
             ("core/cleaning.py", "        return Doom(what)", "        return Remove(what)"),
@@ -57,18 +56,14 @@ BUGS = (
     Bug(
         "B3",
         "the gateways are told something before everything is known",
-        ((LEADER, "await self._services.filled()\n", "self._queue.add(Chore.PUSH)\n"),),
+        ((LEADER, "await self._followed.filled()\n", "self._queue.add(Chore.PUSH)\n"),),
     ),
     Bug(
         "B5",
         "ports are given out by their number, whatever the protocol",
         (
-            (
-                LEADER,
-                "from mooring.model.gateway import Document, Forward",
-                "from mooring.model.gateway import Document, Forward, Key",
-            ),
-            (LEADER, "mapping.keys(service)", "tuple(Key('any', key.port) for key in mapping.keys(service))"),
+            (PICTURE, "Forward\n", "Forward, Key\n"),
+            (PICTURE, "mapping.keys(service)", "tuple(Key('any', key.port) for key in mapping.keys(service))"),
         ),
     ),
     Bug(
@@ -77,17 +72,17 @@ BUGS = (
         (
             (
                 "controller/ports.py",
-                '            "name": "mooring",\n            "description": self._mark,\n',
+                '            "name": "mooring",\n            "description": self._place.mark,\n',
                 '            "name": "mooring",\n',
             ),
             (
                 "controller/ports.py",
-                "        self.ports[port.id] = port\n",
+                "        self._addresses.put(port)\n",
                 (
                     "        port = await self._cloud.update(\n"
-                    '            PORTS, port.id, {"description": self._mark}, revision=port.revision_number\n'
+                    '            PORTS, port.id, {"description": self._place.mark}, revision=port.revision_number\n'
                     "        )\n"
-                    "        self.ports[port.id] = port\n"
+                    "        self._addresses.put(port)\n"
                 ),
             ),
         ),
@@ -102,7 +97,7 @@ MUTANTS = (
         (
             (
                 "core/allocation.py",
-                "return all(self._owners.get((port, key), [owner])[0] == owner for key in keys)",
+                "return self.rival(port, keys, owner) is None",
                 "return True",
             ),
         ),
@@ -150,13 +145,10 @@ MUTANTS = (
         (
             (
                 "core/mapping.py",
-                (
-                    "    if _shown(service) and not marked(service) and not _shows_ours(seen):\n"
-                    '        return Rest("ForeignAddress")\n'
-                ),
+                ("    if foreign(seen) and not marked(service):\n        return Rest(Reason.FOREIGN_ADDRESS)\n"),
                 "",
             ),
-            ("core/mapping.py", 'return Clear() if _shows_ours(seen) else Rest("ForeignAddress")', "return Clear()"),
+            ("core/mapping.py", "return Rest(Reason.FOREIGN_ADDRESS) if foreign(seen) else Clear()", "return Clear()"),
         ),
     ),
     Bug(
@@ -164,14 +156,14 @@ MUTANTS = (
         "a leader whose Lease was lost does not ask the gateways which epochs they have seen",
         (
             (
-                LEADER,
+                "controller/pushing.py",
                 "        if seen >= self._term.epoch:\n            await self._raise_epoch(self._term, seen)\n",
                 "",
             ),
             (
-                LEADER,
-                "await self._raise_epoch(self._term, ahead)\n            return 0.0",
-                "return self._times.push_again",
+                "controller/pushing.py",
+                "await self._raise_epoch(self._term, ahead)\n            return False",
+                "return False",
             ),
         ),
     ),
@@ -184,13 +176,13 @@ MUTANTS = (
                 "        self._queue.add(Chore.BEGIN)\n        try:",
                 (
                     "        self._queue.add(Chore.BEGIN)\n"
-                    "        self._stop_listening = self._services.listen(self._changed)\n        try:"
+                    "        self._stop_listening = [self._services.listen(self._changed)]\n        try:"
                 ),
             ),
             (
                 LEADER,
-                "self._stop_listening = self._services.listen(self._changed)\n        self._queue.add(Chore.PUSH)",
-                "self._queue.add(Chore.PUSH)",
+                "            self._services.listen(self._changed),\n",
+                "",
             ),
         ),
     ),
@@ -202,7 +194,7 @@ MUTANTS = (
                 "core/mapping.py",
                 (
                     "    if _shown(seen.service):\n"
-                    '        return Clear() if _shows_ours(seen) else Rest("ForeignAddress")\n'
+                    "        return Rest(Reason.FOREIGN_ADDRESS) if foreign(seen) else Clear()\n"
                 ),
                 "",
             ),
@@ -211,7 +203,7 @@ MUTANTS = (
     Bug(
         "S3, others",
         "ports are known by their name, which another cluster's have too",
-        (("controller/ports.py", "list(PORTS, description=self._mark)", 'list(PORTS, name="mooring")'),),
+        (("controller/ports.py", "list(PORTS, description=self._place.mark)", 'list(PORTS, name="mooring")'),),
     ),
     Bug(
         "rest, bound",
@@ -224,7 +216,55 @@ MUTANTS = (
         (
             (
                 "core/mapping.py",
-                "    if _shown(seen.service) and _shows_ours(seen):\n        return Clear()\n",
+                "    if _shown(service) and not foreign(seen):\n        return Clear()\n",
+                "",
+            ),
+        ),
+    ),
+    Bug(
+        "S3, gateways",
+        "what others entered in a gateway's list of addresses is taken away",
+        (
+            (
+                "core/addresses.py",
+                "kept = tuple(each for each in has if each.ip_address not in remove)",
+                "kept: tuple[AddressPair, ...] = ()",
+            ),
+        ),
+    ),
+    Bug(
+        "rest, gateways",
+        "a gateway may still use an address whose port is gone",
+        (("core/cleaning.py", "        if left := unwanted & has:", "        if left := unwanted & has - has:"),),
+    ),
+    Bug(
+        "rest, endpoints",
+        "endpoints of a Service's second slice are not followed",
+        (("core/endpoints.py", "        for each in slices\n", "        for each in tuple(slices)[:1]\n"),),
+    ),
+    Bug(
+        "S5, conditions",
+        "what others say on a Service is overwritten",
+        (
+            (
+                "core/explaining.py",
+                "others = [each for each in service.status.conditions if each.type not in names.CONDITIONS]",
+                "others: list[Condition] = []",
+            ),
+        ),
+    ),
+    Bug(
+        "rest, conditions",
+        "a Service that was let go still says what it was",
+        (
+            (
+                "core/mapping.py",
+                "    if _conditions(service) and not service.deleting:\n",
+                "    if False:\n",
+            ),
+            (
+                "core/explaining.py",
+                "    if not mapping.can_be_managed(seen.service):\n        return ()\n",
                 "",
             ),
         ),
@@ -232,6 +272,6 @@ MUTANTS = (
     Bug(
         "rest too",
         "floating IPs are not cleaned up",
-        (("controller/leader.py", "            self._ports.floating_ips.values(),\n", "            (),\n"),),
+        (("controller/housekeeping.py", "            addresses.floating_ips.values(),\n", "            (),\n"),),
     ),
 )

@@ -1,126 +1,143 @@
-"""A gateway in memory: an agent that takes the document, with a disk, a kernel and VRRP addresses.
+"""A gateway in memory: the real agent over a host whose kernel, VRRP and disk are twins.
 
-It speaks the agent's interface and keeps the agent's promises: older documents are refused, also after a restart; an
-answer means that disk, kernel and VRRP are of that document, and that no crash takes it back. It can be killed between
-any two of its steps.
+It can be killed before any effect on its host, and before its answer.
 """
 
 import random
-from collections.abc import Iterator
-from http import HTTPStatus
 from typing import NoReturn
 
 import msgspec
 
-from mooring.model.gateway import Document, Forward, Held
+from mooring.agent import answers
+from mooring.agent.gateway import NOTHING, Gateway, Outcome
+from mooring.core import ruleset
+from mooring.core.vrrp import Vrrp
+from mooring.host.journal import NAME, Journal
+from mooring.model.gateway import Document, Held
 from mooring.wire.http import NotSent, Request, Response
-from tests.simulation.disk import Disk
+from tests.silent import SILENT
+from tests.simulation.host import Elements, Machine
 
-JOURNAL = "document"
-EMPTY = Document(0, 0, "", ())
-STEPS = 7
+SETTINGS = Vrrp("eth0", 51, 0.1, "169.254.77.1", "/run/mooring/stale")
 
 
 class GatewayTwin:
     """`up` while its agent runs. The kernel and VRRP outlive the agent."""
 
-    def __init__(self, name: str, chance: random.Random) -> None:
+    def __init__(self, name: str, chance: random.Random, journal: type[Journal] = Journal) -> None:
         self.name = name
-        self.up = True
-        self.disk = Disk()
-        self.document = EMPTY
-        self.kernel: frozenset[Forward] = frozenset()
-        self.addresses: frozenset[str] = frozenset()
+        self.machine = Machine(self._point, journal)
         self.accepted = 0
-        self.acknowledged = EMPTY.held
+        self.acknowledged = Held()
         self._chance = chance
+        self._doomed = False
         self._dies_at: int | None = None
+        self._points = 0
+        self._wanted: tuple[Document, dict[str, Elements], frozenset[str]] = (NOTHING, {}, frozenset())
+        self._read: tuple[bytes | None, Document | None] = (None, NOTHING)
+        self.start()
+
+    @property
+    def document(self) -> Document:
+        return self._gateway.document
 
     @property
     def consistent(self) -> bool:
-        """Whether disk, kernel and VRRP are of one document, and of none older than one that was acknowledged."""
-        forwards = frozenset(self.document.forwards)
+        """Whether disk, kernel and VRRP are of one document, and of none older than one that was acknowledged.
+
+        And whether no address was held without rules, ever.
+        """
+        document, elements, addresses = self._expected()
+        machine = self.machine
+        machine.check()
         return (
-            _load(self.disk) == self.document
-            and _age(self.document.held) >= _age(self.acknowledged)
-            and self.kernel == forwards
-            and self.addresses == frozenset(each.address for each in forwards)
+            machine.bare is None
+            and self._journal() == document
+            and document.held.age >= self.acknowledged.age
+            and all(machine.kernel.elements(family) == found for family, found in elements.items())
+            and machine.daemon.addresses == addresses
         )
 
     def dies_in_next_request(self) -> None:
-        self._dies_at = self._chance.randrange(STEPS)
+        self._doomed = True
 
     def start(self) -> None:
-        """After a death: the last document that the disk holds is in force before anything else."""
+        """After a death: its supervisor starts it again."""
         self.up = True
-        self.document = _load(self.disk) or EMPTY
-        self.kernel = frozenset(self.document.forwards)
-        self.addresses = frozenset(each.address for each in self.kernel)
+        self._gateway = _agent(self.machine)
+        self._gateway.start()
 
     def handle(self, request: Request) -> Response:
         if not self.up:
             raise NotSent("connection refused")
-        if request.path == "/v1/state":
-            return self._unchanged(HTTPStatus.OK)
-        document = msgspec.json.decode(request.body, type=Document)
-        if _age(document.held) < _age(self.document.held):
-            return self._unchanged(HTTPStatus.CONFLICT)
-        if document.held == self.document.held:
-            return self._unchanged(HTTPStatus.OK)
-        for step, _ in enumerate(self._apply(document)):
-            if step == self._dies_at:
-                self._die()
-        self.accepted += 1
-        return self._answer(HTTPStatus.OK)
+        if self._doomed:
+            self._dies_at = self._chance.randrange(self._rehearsed(request) + 1)
+        self._points = 0
+        response, outcome = _answer(self._gateway, request)
+        if self._doomed:
+            self._die()
+        self.accepted += outcome == Outcome.APPLIED.value
+        self.acknowledged = max(self.acknowledged, self.document.held, key=lambda held: held.age)
+        return response
 
-    def _apply(self, document: Document) -> Iterator[None]:
-        """The journal first, because the kernel forgets; then rules of old and new, addresses, rules of new."""
-        new = frozenset(document.forwards)
-        yield
-        yield from self._write_journal(msgspec.json.encode(document))
-        self.kernel |= new
-        yield
-        self.addresses = frozenset(each.address for each in new)
-        self.kernel = new
-        self.document = document
-        yield
+    def _rehearsed(self, request: Request) -> int:
+        """How many effects a request will have, from having a copy of this gateway carry it out."""
+        reached: list[str] = []
+        gateway = _agent(self.machine.copy(reached.append))
+        gateway.start()
+        reached.clear()
+        _answer(gateway, request)
+        return len(reached)
 
-    def _write_journal(self, content: bytes) -> Iterator[None]:
-        """After a crash anywhere in here the journal is wholly old or wholly new; after the last step it is new."""
-        self.disk.write("new", content)
-        yield
-        self.disk.sync("new")
-        yield
-        self.disk.rename("new", JOURNAL)
-        yield
-        self.disk.sync_names()
-        yield
+    def _point(self, _: str) -> None:
+        if self._points == self._dies_at:
+            self._die()
+        self._points += 1
 
     def _die(self) -> NoReturn:
-        self._dies_at = None
+        self._doomed, self._dies_at = False, None
         self.up = False
-        self.disk.crash(self._chance)
+        self.machine.disk.crash(self._chance)
         raise ConnectionResetError(self.name)
 
-    def _unchanged(self, status: HTTPStatus) -> Response:
-        if self._dies_at is not None:
-            self._die()
-        return self._answer(status)
+    def _expected(self) -> tuple[Document, dict[str, Elements], frozenset[str]]:
+        """What there has to be, worked out once for each document."""
+        document = self.document
+        if document is not self._wanted[0] or not self._wanted[1]:
+            self._wanted = (document, elements(document), frozenset(each.address for each in document.forwards))
+        return self._wanted
 
-    def _answer(self, status: HTTPStatus) -> Response:
-        self.acknowledged = max(self.acknowledged, self.document.held, key=_age)
-        return Response(status, body=msgspec.json.encode(self.document.held))
+    def _journal(self) -> Document | None:
+        """What the journal says; None if it cannot be read, which no death may lead to."""
+        content = self.machine.disk.read(NAME)
+        if content is not self._read[0]:
+            self._read = (content, _decoded(content))
+        return self._read[1]
 
 
-def _age(held: Held) -> tuple[int, int]:
-    return held.epoch, held.generation
+def elements(document: Document) -> dict[str, Elements]:
+    """What the kernel's maps and sets hold when a document is in force, by family."""
+    return {
+        family.name: {name: dict(found) for name, found in ruleset.elements(document.forwards, family).items()}
+        for family in ruleset.FAMILIES
+    }
 
 
-def _load(disk: Disk) -> Document | None:
-    """What the journal says; None if it cannot be read, which no death may lead to."""
-    content = disk.read(JOURNAL)
+def _agent(machine: Machine) -> Gateway:
+    return Gateway(machine.host, SETTINGS, log=SILENT, clock=lambda: 0.0)
+
+
+def _answer(gateway: Gateway, request: Request) -> tuple[Response, str]:
+    if request.path == "/v1/state":
+        return answers.get_state(gateway), ""
+    put = request.path == "/v1/document"
+    answer = (answers.put_document if put else answers.post_heartbeat)(gateway, request.body)
+    return answer.response, answer.outcome
+
+
+def _decoded(content: bytes | None) -> Document | None:
     if content is None:
-        return EMPTY
+        return NOTHING
     try:
         return msgspec.json.decode(content, type=Document)
     except msgspec.DecodeError:

@@ -19,6 +19,8 @@ Property = Callable[[Truth, Effect], Iterator[str]]
 OUR_FINALIZERS = {names.FINALIZER, names.CLEANUP_FINALIZER}
 OUR_ANNOTATIONS = {names.MANAGED, names.PORT}
 GRACE = 3.0
+PAIR_OF_OTHERS = "192.0.2.77"
+OUR_CONDITIONS = ("openstack.org/Accepted", "openstack.org/Allocated", "openstack.org/Programmed")
 
 
 def s1_one_owner(truth: Truth, effect: Effect) -> Iterator[str]:
@@ -66,6 +68,27 @@ def s3_needed_is_kept(truth: Truth, effect: Effect) -> Iterator[str]:
     for service in truth.services.values():
         if _wanted(service) and _port_of(service) == port and port is not None:
             yield f"{parts[2]} {parts[3]} was deleted while {service.name} uses it"
+
+
+def s3_gateways_keep_theirs(truth: Truth, effect: Effect) -> Iterator[str]:
+    """Of ports that are not ours only the gateways' lists of addresses are changed, and there only what is ours."""
+    if effect.server != "neutron" or effect.process is None or effect.request.method != "PUT" or not effect.done:
+        return
+    parts = effect.request.path.split("/")
+    if "tags" in parts:
+        return
+    changes = body(effect.request).get("port", {})
+    if parts[3] not in truth.gateway_ports or set(changes) != {"allowed_address_pairs"}:
+        yield f"{parts[2]} {parts[3]} was changed: {sorted(changes)}"
+        return
+    before = truth.ports[PortId(parts[3])].allowed_address_pairs
+    after = {each["ip_address"] for each in changes["allowed_address_pairs"]}
+    ours = {
+        each.ip_address for port in truth.ports.values() if port.description == truth.mark for each in port.fixed_ips
+    }
+    for pair in before:
+        if pair.ip_address not in after and pair.ip_address not in ours:
+            yield f"{pair.ip_address} was taken from a gateway and is not ours"
 
 
 def s4_fenced(truth: Truth, effect: Effect) -> Iterator[str]:
@@ -142,6 +165,7 @@ AFTER_EVERY_EFFECT: dict[str, Property] = {
     "S1": s1_one_owner,
     "S2": s2_acknowledged_first,
     "S3": s3_needed_is_kept,
+    "S3, gateways": s3_gateways_keep_theirs,
     "S4": s4_fenced,
     "S5": s5_theirs_is_theirs,
     "S7": s7_nothing_mapped_is_missing,
@@ -173,6 +197,47 @@ def _wanted_are_served(truth: Truth) -> Iterator[str]:
         for gateway in truth.gateways.values():
             if not _serves(gateway, service, truth):
                 yield f"{gateway.name} does not serve all of {service.name}"
+            yield from _wrong_backends(gateway, service, truth)
+        yield from _wrong_conditions(service, truth)
+
+
+def _wrong_backends(gateway: GatewayTwin, service: Service, truth: Truth) -> Iterator[str]:
+    """A gateway sends packets to all ready endpoints, and to nobody else."""
+    for forward in gateway.document.forwards:
+        if forward.service == str(service.name):
+            wanted = _endpoints(service, forward.port, truth)
+            found = [(each.address, each.port) for each in forward.backends]
+            if sorted(wanted) != found:
+                yield f"{gateway.name} sends {service.name} to {found}, its endpoints are {sorted(wanted)}"
+
+
+def _wrong_conditions(service: Service, truth: Truth) -> Iterator[str]:
+    """Who is served says so; who has no endpoints says that."""
+    said = {each.type: each for each in service.status.conditions}
+    for name in OUR_CONDITIONS:
+        if name not in said or said[name].status != "True":
+            yield f"{service.name} does not say that it is {name}"
+            return
+    bare = not all(_endpoints(service, each.port, truth) for each in service.spec.ports)
+    reason = said[OUR_CONDITIONS[-1]].reason
+    if (reason == "NoEndpoints") != bare:
+        yield f"{service.name} says {reason}, and {'lacks' if bare else 'has'} endpoints"
+
+
+def _endpoints(service: Service, port: int, truth: Truth) -> set[tuple[str, int]]:
+    """The ready endpoints of a Service's port, over all of its slices."""
+    named = {each.name for each in service.spec.ports if each.port == port}
+    return {
+        (address, number.port or 0)
+        for found in truth.slices.values()
+        if found.name.namespace == service.name.namespace
+        and found.metadata.labels.get("kubernetes.io/service-name") == service.name.name
+        for number in found.ports or ()
+        if number.name in named
+        for endpoint in found.endpoints or ()
+        if endpoint.conditions.ready
+        for address in endpoint.addresses
+    }
 
 
 def _given_by_others(truth: Truth, service: Service) -> bool:
@@ -209,6 +274,11 @@ def _nothing_is_left_in_neutron(truth: Truth, needed: set[PortId | None]) -> Ite
     for name, tags in [(port.id, port.tags) for port in ours.values()] + [(ip.id, ip.tags) for ip in public.values()]:
         if names.TAG not in tags:
             yield f"{name} does not bear our tag"
+    allowed = {each.ip_address for port in ours.values() for each in port.fixed_ips} | {PAIR_OF_OTHERS}
+    for name in truth.gateway_ports:
+        has = {each.ip_address for each in truth.ports[name].allowed_address_pairs}
+        if has != allowed:
+            yield f"gateway {name} may use {sorted(has)}, and should {sorted(allowed)}"
     if missing := truth.foreign - truth.ports.keys() - truth.floating_ips.keys():
         yield f"{sorted(missing)} of others is gone"
 
@@ -216,6 +286,8 @@ def _nothing_is_left_in_neutron(truth: Truth, needed: set[PortId | None]) -> Ite
 def _nothing_is_left_on(service: Service, truth: Truth) -> Iterator[str]:
     if _has_ours(service) or service.deleting:
         yield f"{service.name} still bears something of ours"
+    if any(each.type in OUR_CONDITIONS for each in service.status.conditions):
+        yield f"{service.name} still bears conditions of ours"
     shown = {each.ip for each in service.status.load_balancer.ingress}
     if shown & truth.published.get(service.metadata.uid, set()):
         yield f"{service.name} still shows an address that was ours"
@@ -301,4 +373,5 @@ def _theirs(service: Service) -> tuple[object, ...]:
     meta = service.metadata
     annotations = {name: text for name, text in meta.annotations.items() if name not in OUR_ANNOTATIONS}
     finalizers = [each for each in meta.finalizers if each not in OUR_FINALIZERS]
-    return meta.labels, annotations, finalizers, service.spec
+    conditions = [each for each in service.status.conditions if each.type not in OUR_CONDITIONS]
+    return meta.labels, annotations, finalizers, service.spec, conditions

@@ -32,7 +32,24 @@ class Scenario(Struct, frozen=True):
 
 
 async def _map(world: World, _chance: random.Random) -> None:
-    User(world).expose("web", "80/TCP")
+    user = User(world)
+    user.expose("web", "80/TCP")
+    user.pods("web", "10.244.1.5 10.244.2.5", "10.244.1.6")
+
+
+async def _endpoints(world: World, _chance: random.Random) -> None:
+    """Endpoints come, become ready, move to another slice, and are all gone at the end."""
+    user = User(world)
+    user.expose("web", "80/TCP", "443/TCP")
+    user.expose("bare", "53/UDP")
+    await user.wait(1.0)
+    user.pods("web", "10.244.1.5 10.244.2.5!")
+    user.pods("bare", "10.244.1.7")
+    await user.wait(0.2)
+    user.pods("web", "10.244.1.5", "10.244.2.5")
+    await user.wait(0.2)
+    user.pods("bare", "10.244.1.7!")
+    user.pods("web", "10.244.2.5")
 
 
 async def _share(world: World, _chance: random.Random) -> None:
@@ -119,6 +136,9 @@ class Churn:
             self.unbind,
             self.meddle,
             self.kill,
+            self.scale,
+            self.scale,
+            self.speak,
         )
 
     def begin(self) -> None:
@@ -186,6 +206,19 @@ class Churn:
         await self.wait(0.0, 0.05, 0.3)
         self.expose()
 
+    async def scale(self, name: str) -> None:
+        """Pods come and go."""
+        pods = [f"10.244.1.{number}" for number in range(self._chance.randrange(4))]
+        cut = self._chance.randrange(len(pods) + 1)
+        self._user.pods(name, " ".join(pods[:cut]), " ".join(pods[cut:]))
+
+    async def speak(self, name: str) -> None:
+        """Somebody else writes a condition, or an operator tidies a gateway's list of addresses."""
+        if self._chance.random() < 0.5:
+            self._user.say(name)
+        else:
+            self._user.take_pairs()
+
     async def replace(self, name: str) -> None:
         await self.delete(name)
         self.expose()
@@ -200,6 +233,7 @@ SCENARIOS = {
     for each in (
         Scenario("map", _map, addresses=1),
         Scenario("dns", _dns, addresses=1),
+        Scenario("endpoints", _endpoints, addresses=1),
         Scenario("share", _share, addresses=2),
         Scenario("unmap", _unmap, addresses=0),
         Scenario("move", _move, addresses=2),

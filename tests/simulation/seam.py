@@ -13,7 +13,7 @@ from typing import Protocol
 
 import msgspec
 
-from mooring.model.gateway import Held
+from mooring.model.gateway import State
 from mooring.wire.http import NO_HEADERS, NoAnswer, NotSent, Request, Response, Stream
 from tests.simulation.faults import EVENTS, GATEWAY_DEATHS, INITIAL_EVENTS, STALE, STATUS, Fault
 from tests.simulation.process import Process
@@ -192,7 +192,7 @@ class GatewaySeam(Seam):
 
 def _readable(response: Response) -> bool:
     try:
-        msgspec.json.decode(response.body, type=Held, strict=True)
+        msgspec.json.decode(response.body, type=State, strict=True)
     except msgspec.DecodeError:
         return False
     return response.status in {HTTPStatus.OK, HTTPStatus.CONFLICT}

@@ -1,7 +1,7 @@
 """What is really so, beside what any controller believes, for properties to judge."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -10,14 +10,18 @@ from mooring.kube.api import WatchEvent
 from mooring.kube.twin.server import KubeTwin
 from mooring.kube.twin.watching import Subscription
 from mooring.model.cloud import FloatingIp, FloatingIpId, Port, PortId
-from mooring.model.kubernetes import Name, Service
+from mooring.model.kubernetes import EndpointSlice, Name, Resource, Service
 from mooring.wire.http import Request, Response
 from tests.simulation.gateway import GatewayTwin
 from tests.simulation.process import Process
 
 WATCH = (("watch", "1"), ("sendInitialEvents", "true"), ("resourceVersionMatch", "NotOlderThan"))
 
-_EVENT: msgspec.json.Decoder[WatchEvent[Service]] = msgspec.json.Decoder(WatchEvent[Service])
+_SERVICES: msgspec.json.Decoder[WatchEvent[Service]] = msgspec.json.Decoder(WatchEvent[Service])
+_SLICES: msgspec.json.Decoder[WatchEvent[EndpointSlice]] = msgspec.json.Decoder(WatchEvent[EndpointSlice])
+
+T = TypeVar("T", bound=Resource)
+Changed = dict[Name, tuple[T | None, T | None]]
 
 
 class Effect(Struct, frozen=True):
@@ -52,24 +56,37 @@ class Truth:
         self.foreign: frozenset[str] = frozenset()
         """Ports and floating IPs of others, which are still there at the end."""
         self.now = 0.0
-        opened = kube.watch(Request("watch services", "GET", "/api/v1/services", WATCH))
-        if not isinstance(opened, Subscription):
-            raise TypeError(opened)
-        self._events = opened
+        self.slices: dict[Name, EndpointSlice] = {}
+        self.gateway_ports: tuple[PortId, ...] = ()
+        """The Neutron ports of the gateways, whose lists of addresses hold something of others too."""
+        self._events = _watch(kube, "/api/v1/services")
+        self._slice_events = _watch(kube, "/apis/discovery.k8s.io/v1/endpointslices")
 
-    def services_changed(self) -> dict[Name, tuple[Service | None, Service | None]]:
-        """Take in what happened to Services since, and tell it."""
-        changed: dict[Name, tuple[Service | None, Service | None]] = {}
-        for line in self._events.take().splitlines():
-            event = _EVENT.decode(line)
-            if event.type == "BOOKMARK":
-                continue
-            name = event.object.name
-            before = self.services.pop(name, None)
-            if event.type != "DELETED":
-                self.services[name] = event.object
-            changed[name] = (before, self.services.get(name))
-        return changed
+    def services_changed(self) -> Changed[Service]:
+        """Take in what happened to Services and endpoints since, and tell of the Services."""
+        _take(self._slice_events, _SLICES, self.slices)
+        return _take(self._events, _SERVICES, self.services)
+
+
+def _watch(kube: KubeTwin, path: str) -> Subscription:
+    opened = kube.watch(Request("watch", "GET", path, WATCH))
+    if not isinstance(opened, Subscription):
+        raise TypeError(opened)
+    return opened
+
+
+def _take(events: Subscription, decoder: msgspec.json.Decoder[WatchEvent[T]], into: dict[Name, T]) -> Changed[T]:
+    changed: Changed[T] = {}
+    for line in events.take().splitlines():
+        event = decoder.decode(line)
+        if event.type == "BOOKMARK":
+            continue
+        name = event.object.name
+        before = into.pop(name, None)
+        if event.type != "DELETED":
+            into[name] = event.object
+        changed[name] = (before, into.get(name))
+    return changed
 
 
 def body(request: Request) -> Any:  # noqa: ANN401 - JSON

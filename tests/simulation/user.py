@@ -6,12 +6,15 @@ from typing import Any
 
 import msgspec
 
+from mooring.cloud.twin import neutron
 from mooring.model import names
 from mooring.model.kubernetes import Name
 from mooring.wire.http import Request
+from tests.simulation import properties
 from tests.simulation.world import World
 
 SERVICES = "/api/v1/namespaces/shop/services"
+SLICES = "/apis/discovery.k8s.io/v1/namespaces/shop/endpointslices"
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/mooring-system/leases/mooring-controller"
 HOLD = "example.org/hold"
 MERGE = {"content-type": "application/merge-patch+json"}
@@ -37,6 +40,53 @@ class User:
             spec["loadBalancerClass"] = names.GATEWAY_CLASS
         meta = {"name": name, "annotations": annotations or {}}
         self._do("POST", SERVICES, {"apiVersion": "v1", "kind": "Service", "metadata": meta, "spec": spec})
+
+    def pods(self, name: str, *slices: str) -> None:
+        """The endpoints of a Service as they are from now on, a slice for each text: `10.244.1.5 10.244.1.6!`.
+
+        An exclamation mark stands behind one that is not ready.
+        """
+        service = self._world.truth.services.get(Name("shop", name))
+        if service is None:
+            return
+        ports = [
+            {"name": each.name, "port": 8000 + each.port, "protocol": each.protocol} for each in service.spec.ports
+        ]
+        for number, text in enumerate(slices):
+            self._slice(name, f"{name}-{number}", text, ports)
+        for known in list(self._world.truth.slices):
+            if known.name.rpartition("-")[0] == name and int(known.name.rpartition("-")[2]) >= len(slices):
+                self._do("DELETE", f"{SLICES}/{known.name}", {})
+
+    def _slice(self, service: str, name: str, text: str, ports: list[dict[str, Any]]) -> None:
+        endpoints = [
+            {"addresses": [each.rstrip("!")], "conditions": {"ready": not each.endswith("!")}} for each in text.split()
+        ]
+        meta = {"name": name, "labels": {"kubernetes.io/service-name": service}}
+        if Name("shop", name) in self._world.truth.slices:
+            self._do("PATCH", f"{SLICES}/{name}", {"endpoints": endpoints, "ports": ports})
+            return
+        kind = {"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4"}
+        self._do("POST", SLICES, {**kind, "metadata": meta, "endpoints": endpoints, "ports": ports})
+
+    def say(self, name: str) -> None:
+        """Somebody else has something to say on a Service."""
+        service = self._world.truth.services.get(Name("shop", name))
+        if service is not None:
+            said = [
+                each for each in msgspec.to_builtins(service.status.conditions) if each["type"] != "example.org/Seen"
+            ]
+            mine = {"type": "example.org/Seen", "status": "True", "reason": "Seen", "message": ""}
+            conditions = [*said, mine | {"lastTransitionTime": "2026-01-01T00:00:00Z"}]
+            self._do("PATCH", f"{SERVICES}/{name}/status", {"status": {"conditions": conditions}})
+
+    def take_pairs(self) -> None:
+        """An operator takes our addresses from a gateway's list."""
+        for port in self._world.place.gateways[:1]:
+            pairs = [{"ip_address": properties.PAIR_OF_OTHERS}]
+            body = msgspec.json.encode({"port": {"allowed_address_pairs": pairs}})
+            request = Request("operator", "PUT", f"/v2.0/ports/{port}", body=body)
+            self._world.judge(None, "neutron", request, lambda r=request: self._world.neutron.handle(r, neutron.ADMIN))  # type: ignore[misc]
 
     def copy(self, name: str, other: str) -> None:
         """`kubectl get -o yaml`, another name, `kubectl apply`: what is ours is copied with the rest."""

@@ -19,11 +19,12 @@ from mooring.cloud.twin.neutron import NeutronTwin
 from mooring.cloud.twin.state import Caller
 from mooring.controller.controller import Controller, Outside
 from mooring.controller.leader import Times
-from mooring.controller.ports import Place
+from mooring.core.addresses import Place
 from mooring.kube.twin.server import KubeTwin
-from mooring.model.cloud import FloatingIp, NetworkId, Port, ProjectId, SubnetId
+from mooring.model.cloud import FloatingIp, NetworkId, Port, PortId, ProjectId, SubnetId
 from mooring.wire.calls import CountedCalls
 from mooring.wire.http import Request, Response
+from tests.silent import SILENT
 from tests.simulation import properties
 from tests.simulation.faults import Fault
 from tests.simulation.gateway import GatewayTwin
@@ -38,9 +39,12 @@ T = TypeVar("T")
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 CLUSTER = "5eed0000-0000-4000-8000-000000000000"
 MEMBER = Caller(ProjectId("3b" * 16))
-TIMES = Times(audit=20.0, before_deletion=60.0, longest_retry=8.0)
+TIMES = Times(audit=20.0, before_deletion=60.0, longest_retry=8.0, heartbeat=10.0)
+"""Heartbeats are rare: each is a point at which everything is tried."""
 LEASE_SECONDS = 15.0
 RENEWAL_SECONDS = 5.0
+PULSE = {"heartbeat", "create leases", "patch leases", "create events", "patch events"}
+"""Writes that go on when nothing happens: signs of life, and events, which are tried again after a minute."""
 RESTART = 1.0
 BOOKMARKS = 60.0
 DEADLINE = 900.0
@@ -100,6 +104,7 @@ class World:
         self._see_neutron()
         ports = (each for each in self.truth.ports.values() if each.device_owner == "")
         self.truth.foreign = frozenset(each.id for each in (*ports, *self.truth.floating_ips.values()))
+        self.truth.gateway_ports = self.place.gateways
 
     def clock(self) -> datetime:
         return BEGIN + timedelta(seconds=self.loop.time())
@@ -150,6 +155,7 @@ class World:
             clock=self.clock,
             chance=random.Random(f"controller {self._lives}"),  # noqa: S311
             times=TIMES,
+            log=SILENT,
             lease_seconds=LEASE_SECONDS,
             renewal_seconds=RENEWAL_SECONDS,
         )
@@ -219,7 +225,7 @@ class World:
         effect = Effect(process, server, request, response, truth.services_changed())
         if process is None:
             self.disturbed_at = truth.now
-        elif request.writes and "leases" not in request.what and effect.done:
+        elif request.writes and request.what not in PULSE and effect.done:
             self.writes += 1
         for name, holds in properties.AFTER_EVERY_EFFECT.items():
             for wrong in holds(truth, effect):
@@ -302,7 +308,14 @@ def _topology(twin: NeutronTwin) -> Place:
     port = make("ports", "port", MEMBER, description=theirs, **place)
     make("floatingips", "floatingip", MEMBER, floating_network_id=outside, port_id=port, description=theirs)
     make("floatingips", "floatingip", MEMBER, floating_network_id=outside, description="somebody's own")
-    return Place(CLUSTER, NetworkId(inside), SubnetId(subnet), NetworkId(outside))
+    at = {
+        "network_id": inside,
+        "fixed_ips": [{"subnet_id": subnet}],
+        "device_owner": "compute:nova",
+        "allowed_address_pairs": [{"ip_address": properties.PAIR_OF_OTHERS}],
+    }
+    gateways = tuple(PortId(make("ports", "port", MEMBER, name=name, **at)) for name in ("g1", "g2"))
+    return Place(CLUSTER, NetworkId(inside), SubnetId(subnet), NetworkId(outside), gateways)
 
 
 def _namespaces(twin: KubeTwin) -> None:

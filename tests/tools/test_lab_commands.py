@@ -32,7 +32,7 @@ def invoke(*words: str) -> Result:
 
 
 def test_the_commands_are_these() -> None:
-    wanted = "cut doctor down env exec heal kill logs pause reset restart resume status up"
+    wanted = "cut deploy doctor down env exec heal kill logs pause reset restart resume status undeploy up"
     assert " ".join(COMMANDS) == wanted
     listed = invoke("--help")
     assert listed.exit_code == 0

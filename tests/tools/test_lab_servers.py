@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from mooring.host.certificates import Authority
 from mooring.lab import servers
-from mooring.lab.pki import Authority
 
 
 @pytest.fixture

@@ -12,6 +12,8 @@ config_option = click.option(
     "path",
     type=click.Path(path_type=Path),
     metavar="FILE",
+    envvar="MOORING_CONFIG",
+    show_envvar=True,
     help=f"The configuration file.  [default: {config_file.DEFAULT}, if it is there]",
 )
 

@@ -8,7 +8,16 @@ import importlib
 
 import click
 
-from mooring.cli import config_commands
+from mooring.cli import (
+    completion_command,
+    config_commands,
+    daemon_commands,
+    manifests_command,
+    pki_commands,
+    plan_command,
+    status_command,
+    why_command,
+)
 
 LAB_HELP = "A real Kubernetes on a real OpenStack, on this machine."
 
@@ -52,4 +61,12 @@ def main() -> None:
 
 
 main.add_command(config_commands.config)
+main.add_command(pki_commands.pki)
+main.add_command(daemon_commands.controller)
+main.add_command(daemon_commands.agent)
+main.add_command(status_command.status)
+main.add_command(why_command.why)
+main.add_command(plan_command.plan)
+main.add_command(manifests_command.manifests)
+main.add_command(completion_command.completion)
 main.add_command(click.Group("lab", help=LAB_HELP))

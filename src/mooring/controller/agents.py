@@ -1,52 +1,86 @@
 """The gateways' agents: telling them the document, and knowing which of them hold it.
 
-A gateway is live until it has not answered for `GRACE` seconds. What counts is what all live gateways hold.
+A gateway is live until it has not answered for `GRACE` seconds. What counts is what all live gateways hold. One that is
+not live is told nothing but heartbeats: as soon as it answers one, it is told the rest.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 
 import msgspec
 from msgspec import Struct
+from structlog.typing import FilteringBoundLogger
 
 from mooring.controller.fence import LeaseLost
-from mooring.model.gateway import Document, Held
-from mooring.wire.http import NoAnswer, NotSent, Request, Sender
+from mooring.model.gateway import Document, Heartbeat, Held, Refusal, State
+from mooring.wire.http import NoAnswer, NotSent, Request, Response, Sender
 
 GRACE = 3.0
+PUT_SECONDS = 15.0
+"""The first document of ten thousand Services takes a gateway seconds; heartbeats tell meanwhile that it lives."""
+JSON = {"content-type": "application/json"}
+STATES = {HTTPStatus.OK, HTTPStatus.CONFLICT}
+"""In both it says what it holds."""
 
 
-class _Gateway(Struct):
+class Gateway(Struct):
+    """One gateway as its agent last told it."""
+
+    name: str
     sender: Sender
-    held: Held = Held()
+    state: State = State(Held())
     failing_since: float | None = None
+    failure: str = ""
 
 
 class Agents:
     """All agents, each behind a sender of its own."""
 
-    def __init__(self, senders: Mapping[str, Sender]) -> None:
-        self._gateways = {name: _Gateway(senders[name]) for name in sorted(senders)}
+    def __init__(self, senders: Mapping[str, Sender], log: FilteringBoundLogger) -> None:
+        self.gateways = {name: Gateway(name, senders[name]) for name in sorted(senders)}
+        self._log = log
 
     async def ask(self) -> int:
         """Ask every agent what it holds; the highest epoch that any of them has seen."""
         request = Request("get state", "GET", "/v1/state", seconds=GRACE)
-        await asyncio.gather(*(self._tell(each, request) for each in self._gateways.values()))
-        return self.highest_epoch
-
-    @property
-    def highest_epoch(self) -> int:
-        return max((each.held.epoch for each in self._gateways.values()), default=0)
+        await asyncio.gather(*(self._tell(each, request) for each in self.gateways.values()))
+        return max((each.state.held.epoch for each in self.gateways.values()), default=0)
 
     async def push(self, document: Document) -> bool:
-        """Tell those that do not hold it yet. Returns whether every single one holds it now."""
-        body = msgspec.json.encode(document)
-        headers = {"content-type": "application/json"}
-        request = Request("put document", "PUT", "/v1/document", headers=headers, body=body, seconds=GRACE)
-        lacking = [each for each in self._gateways.values() if each.held != document.held]
-        await asyncio.gather(*(self._tell(each, request) for each in lacking))
-        return all(each.held == document.held for each in lacking)
+        """Tell the live ones that do not hold it yet. Returns whether all that were told hold it now."""
+        lacking = [each for each in self.gateways.values() if self.is_live(each) and each.state.held != document.held]
+        if lacking:
+            body = msgspec.json.encode(document)
+            request = Request("put document", "PUT", "/v1/document", headers=JSON, body=body, seconds=PUT_SECONDS)
+            await asyncio.gather(*(self._tell(each, request) for each in lacking))
+        return all(each.state.held == document.held for each in lacking)
+
+    async def beat(self, document: Callable[[], Document], turned: Callable[[], None], *, every: float) -> None:
+        """Tell each gateway, again and again, that there is a leader.
+
+        `turned` is called when one that answers lacks the document, and when one is no longer live.
+        """
+        async with asyncio.TaskGroup() as tasks:
+            for each in self.gateways.values():
+                tasks.create_task(self._beat(each, document, turned, every))
+
+    async def _beat(
+        self, gateway: Gateway, document: Callable[[], Document], turned: Callable[[], None], every: float
+    ) -> None:
+        live = True
+        while True:
+            newest = document()
+            if newest.epoch:
+                body = msgspec.json.encode(Heartbeat(newest.epoch, newest.generation))
+                await self._tell(
+                    gateway, Request("heartbeat", "POST", "/v1/heartbeat", headers=JSON, body=body, seconds=GRACE)
+                )
+                lacks = gateway.failing_since is None and gateway.state.held != newest.held
+                if lacks or self.is_live(gateway) != live:
+                    turned()
+                live = self.is_live(gateway)
+            await asyncio.sleep(every)
 
     def ahead_of(self, document: Document) -> int | None:
         """The highest epoch of a gateway that holds something of another leader that is not older than this document.
@@ -54,32 +88,50 @@ class Agents:
         It was told by a leader whose epoch is not below ours, which happens when the Lease was lost and the gateway
         could not be asked: what we send, it refuses.
         """
-        ours = (document.epoch, document.generation)
-        foreign = [each.held for each in self._gateways.values() if each.held != document.held]
-        return max((held.epoch for held in foreign if (held.epoch, held.generation) >= ours), default=None)
+        foreign: list[Held] = [each.state.held for each in self.gateways.values() if each.state.held != document.held]
+        return max((held.epoch for held in foreign if held.age >= document.held.age), default=None)
 
     def live(self) -> bool:
         """Whether there is a live gateway at all."""
-        return any(self._is_live(each) for each in self._gateways.values())
+        return any(self.is_live(each) for each in self.gateways.values())
 
     def hold(self, document: Document) -> bool:
         """Whether every live gateway holds a document."""
-        return all(each.held == document.held for each in self._gateways.values() if self._is_live(each))
+        return all(each.state.held == document.held for each in self.gateways.values() if self.is_live(each))
 
-    async def _tell(self, gateway: _Gateway, request: Request) -> None:
-        loop = asyncio.get_running_loop()
+    def is_live(self, gateway: Gateway) -> bool:
+        return gateway.failing_since is None or asyncio.get_running_loop().time() < gateway.failing_since + GRACE
+
+    async def _tell(self, gateway: Gateway, request: Request) -> None:
         try:
             response = await gateway.sender.send(request)
-            if response.status in {HTTPStatus.OK, HTTPStatus.CONFLICT}:  # in both it says what it holds
-                gateway.held = msgspec.json.decode(response.body, type=Held)
-                gateway.failing_since = None
+            if response.status in STATES:
+                gateway.state = msgspec.json.decode(response.body, type=State)
+                self._answered(gateway)
                 return
+            failure = _refusal(response)
         except LeaseLost:
             return
-        except (NotSent, NoAnswer, msgspec.DecodeError):
-            pass
-        if gateway.failing_since is None:
-            gateway.failing_since = loop.time()
+        except (NotSent, NoAnswer, msgspec.DecodeError) as error:
+            failure = str(error)
+        self._failed(gateway, request.what, failure)
 
-    def _is_live(self, gateway: _Gateway) -> bool:
-        return gateway.failing_since is None or asyncio.get_running_loop().time() < gateway.failing_since + GRACE
+    def _answered(self, gateway: Gateway) -> None:
+        if gateway.failing_since is not None:
+            self._log.info("gateway answers again", gateway=gateway.name)
+        gateway.failing_since, gateway.failure = None, ""
+
+    def _failed(self, gateway: Gateway, call: str, failure: str) -> None:
+        if gateway.failure != failure:
+            self._log.warning("gateway does not answer as it should", gateway=gateway.name, call=call, why=failure)
+        gateway.failure = failure
+        if gateway.failing_since is None:
+            gateway.failing_since = asyncio.get_running_loop().time()
+
+
+def _refusal(response: Response) -> str:
+    try:
+        refusal = msgspec.json.decode(response.body, type=Refusal)
+    except msgspec.DecodeError:
+        return f"it answers {response.status}"
+    return f"{refusal.reason}: {refusal.message}"

@@ -1,4 +1,4 @@
-"""The controller as a whole: follow the Services always, lead whenever it is our turn."""
+"""The controller as a whole: follow Services and endpoints always, lead whenever it is our turn."""
 
 import asyncio
 import random
@@ -6,23 +6,30 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from msgspec import Struct
+from structlog.typing import FilteringBoundLogger
 
 from mooring.cloud.api import Cloud
 from mooring.controller.agents import Agents
 from mooring.controller.fence import FencedSender, FencedTransport
-from mooring.controller.leader import Leader, Times
-from mooring.controller.ports import Place, Ports
+from mooring.controller.leader import BY_SERVICE, Followed, Leader, Times
+from mooring.controller.ports import Ports
+from mooring.controller.pushing import Pushing
+from mooring.core import endpoints, gateway_document
+from mooring.core.addresses import Addresses, Place
+from mooring.core.picture import Picture
 from mooring.kube.api import Api
 from mooring.kube.election import Election, Term
-from mooring.kube.kinds import SERVICES
+from mooring.kube.kinds import ENDPOINT_SLICES, SERVICES
+from mooring.kube.recorder import Recorder
 from mooring.kube.reflector import Reflector
 from mooring.kube.store import Store
-from mooring.model.kubernetes import Name, Service
+from mooring.model.kubernetes import EndpointSlice, Name
 from mooring.wire.calls import Calls
 from mooring.wire.http import Sender, Transport
 from mooring.wire.patient import PatientSender, PatientTransport
 
 LEASE = Name("mooring-system", "mooring-controller")
+REPORTER = "openstack.org/mooring"
 
 
 class Outside(Struct, frozen=True):
@@ -51,10 +58,7 @@ class Outside(Struct, frozen=True):
 
 
 class Controller:
-    """Follows the Services always, leads sometimes. `leader` is the work of the term under way.
-
-    `trouble` is told what did not work, and of what: everything that is told is tried again.
-    """
+    """Follows always, leads sometimes. `leader` is the work of the term under way."""
 
     def __init__(  # noqa: PLR0913 - its ways to the outside, its clock and its chance
         self,
@@ -65,19 +69,22 @@ class Controller:
         clock: Callable[[], datetime],
         chance: random.Random,
         times: Times,
+        log: FilteringBoundLogger,
         lease_seconds: float = 15.0,
         renewal_seconds: float = 5.0,
-        trouble: Callable[[str, Exception], None] = lambda _what, _error: None,
     ) -> None:
         self._outside = outside
         self._place = place
+        self._identity = identity
+        self._clock = clock
         self._chance = chance
         self._times = times
-        self._trouble = trouble
-        self._services: Store[Service] = Store()
+        self._log = log
+        self.followed = Followed(Store(), Store({BY_SERVICE: _service_of}))
         api = Api(PatientTransport(outside.kube, outside.kube_calls))
-        self._reflector = Reflector(
-            api, SERVICES, self._services, chance, trouble=lambda error: trouble("following Services", error)
+        self._reflectors = (
+            Reflector(api, SERVICES, self.followed.services, chance, trouble=self._trouble("following Services")),
+            Reflector(api, ENDPOINT_SLICES, self.followed.slices, chance, trouble=self._trouble("following endpoints")),
         )
         self._election = Election(
             api,
@@ -87,29 +94,52 @@ class Controller:
             chance,
             duration=lease_seconds,
             renewal=renewal_seconds,
-            trouble=lambda error: trouble("leading", error),
+            trouble=self._trouble("being elected"),
         )
         self.leader: Leader | None = None
+        self.agents: Agents | None = None
+
+    @property
+    def known(self) -> bool:
+        """Whether everything that it follows has been seen once."""
+        return self.followed.services.complete and self.followed.slices.complete
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._reflector.run())
+            for each in self._reflectors:
+                tasks.create_task(each.run())
             tasks.create_task(self._election.run(self._lead))
 
     async def _lead(self, term: Term) -> None:
+        log = self._log.bind(epoch=term.epoch)
         outside = self._outside.fenced(term)
+        api = Api(outside.kube)
+        agents = Agents(outside.agents, log)
+        picture = Picture(Addresses(self._place))
+        self.agents = agents
         self.leader = Leader(
-            Api(outside.kube),
-            self._services,
-            Ports(Cloud(outside.cloud), self._place),
-            Agents(outside.agents),
-            term,
-            raise_epoch=self._election.raise_epoch,
+            api,
+            self.followed,
+            picture=picture,
+            ports=Ports(Cloud(outside.cloud), picture.addresses),
+            agents=agents,
+            pushing=Pushing(agents, term, self._election.raise_epoch, seed=gateway_document.seed(self._place.cluster)),
+            recorder=Recorder(api, REPORTER, self._identity, self._clock, self._chance),
+            clock=self._clock,
             times=self._times,
             chance=self._chance,
-            trouble=lambda item, error: self._trouble(str(item), error),
+            log=log,
         )
         try:
             await self.leader.run()
         finally:
-            self.leader = None
+            self.leader = self.agents = None
+            log.info("no longer leading")
+
+    def _trouble(self, what: str) -> Callable[[Exception], None]:
+        return lambda error: self._log.warning("failed", what=what, why=str(error))
+
+
+def _service_of(found: EndpointSlice) -> tuple[Name, ...]:
+    name = endpoints.service_of(found)
+    return (name,) if name else ()

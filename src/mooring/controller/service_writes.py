@@ -4,20 +4,28 @@ Each is one request, at the version that the decision was made on. What the API 
 the watch tells it.
 """
 
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from mooring.core import explaining
 from mooring.kube.api import Api
 from mooring.kube.kinds import SERVICES
 from mooring.kube.store import Store
 from mooring.model import names
 from mooring.model.cloud import PortId
-from mooring.model.kubernetes import Patch, Service
+from mooring.model.kubernetes import Condition, Patch, Service
 
 FINALIZERS = (names.FINALIZER, names.CLEANUP_FINALIZER)
 
 
 class ServiceWrites:
-    def __init__(self, api: Api, services: Store[Service]) -> None:
+    def __init__(self, api: Api, services: Store[Service], clock: Callable[[], datetime]) -> None:
         self._api = api
         self._services = services
+        self._clock = clock
 
     async def manage(self, service: Service) -> None:
         missing = [each for each in FINALIZERS if each not in service.metadata.finalizers]
@@ -36,16 +44,28 @@ class ServiceWrites:
         finalizers = [each for each in service.metadata.finalizers if each not in FINALIZERS]
         await self._patch(service, {"metadata": {"annotations": managed, "finalizers": finalizers}})
 
-    async def publish(self, service: Service, address: str) -> None:
-        ingress = [{"ip": address, "ipMode": "Proxy"}]
-        await self._patch(service, {"status": {"loadBalancer": {"ingress": ingress}}}, subresource="status")
+    async def publish(self, service: Service, address: str, conditions: tuple[Condition, ...]) -> None:
+        await self._set_status(service, [{"ip": address, "ipMode": "Proxy"}], conditions)
 
-    async def clear(self, service: Service) -> None:
-        await self._patch(service, {"status": {"loadBalancer": {"ingress": None}}}, subresource="status")
+    async def clear(self, service: Service, conditions: tuple[Condition, ...]) -> None:
+        await self._set_status(service, None, conditions)
+
+    async def tell(self, service: Service, conditions: tuple[Condition, ...]) -> None:
+        await self._patch(service, {"status": self._conditions(service, conditions)}, subresource="status")
 
     async def look_again(self, service: Service) -> None:
         """After a conflict: what the Service is now."""
         self._services.put(await self._api.get(SERVICES, service.name))
+
+    async def _set_status(
+        self, service: Service, ingress: list[dict[str, str]] | None, conditions: tuple[Condition, ...]
+    ) -> None:
+        status = {"loadBalancer": {"ingress": ingress}} | self._conditions(service, conditions)
+        await self._patch(service, {"status": status}, subresource="status")
+
+    def _conditions(self, service: Service, wanted: tuple[Condition, ...]) -> dict[str, Any]:
+        now = self._clock().strftime("%Y-%m-%dT%H:%M:%SZ")
+        return {"conditions": msgspec.to_builtins(explaining.as_they_stand(service, wanted, now)) or None}
 
     async def _patch(self, service: Service, change: Patch, subresource: str = "") -> None:
         version = service.metadata.resource_version

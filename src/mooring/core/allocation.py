@@ -46,7 +46,12 @@ class Allocations(Generic[Port, Owner]):
 
     def fits(self, port: Port, keys: Iterable[Key], owner: Owner) -> bool:
         """Whether this owner would be the first, or the only one, to have each of the keys on a port."""
-        return all(self._owners.get((port, key), [owner])[0] == owner for key in keys)
+        return self.rival(port, keys, owner) is None
+
+    def rival(self, port: Port, keys: Iterable[Key], owner: Owner) -> Owner | None:
+        """Somebody who had one of the keys on a port before this owner."""
+        first = (self._owners.get((port, key), [owner])[0] for key in keys)
+        return next((each for each in first if each != owner), None)
 
     def first_fit(self, keys: Iterable[Key]) -> Port | None:
         """The first port on offer on which all keys are free."""

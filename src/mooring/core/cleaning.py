@@ -13,16 +13,19 @@ no      yes     no                     wait
 no      yes     yes                    remove
 
 Our own tag is for people and their filters. What is ours is told by the mark, which was there from the first moment.
+
+The gateways may use the address of every port that is needed, also after somebody took it from their list; a port goes
+only when no gateway may use its address any more, because afterwards nobody knows that the entry was ours.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
+from mooring.core import addresses
+from mooring.core.addresses import Ours
 from mooring.model import names
 from mooring.model.cloud import FloatingIp, Port, PortId
-
-Ours = Port | FloatingIp
 
 
 class Label(Struct, frozen=True):
@@ -49,25 +52,57 @@ class Remove(Struct, frozen=True):
     what: Ours
 
 
-CleaningStep = Label | Doom | Rescue | Remove
+class Pair(Struct, frozen=True):
+    """Let a gateway use addresses."""
+
+    gateway: PortId
+    addresses: tuple[str, ...]
 
 
-def steps(
+class Unpair(Struct, frozen=True):
+    """Let a gateway no longer use addresses."""
+
+    gateway: PortId
+    addresses: tuple[str, ...]
+
+
+Fate = Label | Doom | Rescue | Remove
+CleaningStep = Fate | Pair | Unpair
+
+
+def steps(  # noqa: PLR0913 - all that there is, who needs it, and since when it goes
     ports: Iterable[Port],
     floating_ips: Iterable[FloatingIp],
     needed: frozenset[PortId],
     *,
+    gateways: Iterable[Port] = (),
     tagged_for: Mapping[str, float],
     wait: float,
 ) -> tuple[CleaningStep, ...]:
     """What to do now about each port and floating IP of ours. `tagged_for`: seconds since we first saw its tag."""
-    found = [_step(port, tagged_for, needed=port.id in needed, wait=wait) for port in ports]
+    every = tuple(ports)
+    found = [_step(port, tagged_for, needed=port.id in needed, wait=wait) for port in every]
     found += [_step(each, tagged_for, needed=each.port_id in needed, wait=wait) for each in floating_ips]
-    return tuple(sorted((step for step in found if step is not None), key=_order))
+    kept = sorted((step for step in found if step is not None), key=_order)
+    leaving = frozenset(step.what.id for step in kept if isinstance(step, Remove) and isinstance(step.what, Port))
+    return (*_pairings(every, gateways, needed, leaving), *kept)
 
 
-def _step(what: Ours, tagged_for: Mapping[str, float], *, needed: bool, wait: float) -> CleaningStep | None:
-    tagged = names.DELETING_TAG in what.tags
+def _pairings(
+    ports: tuple[Port, ...], gateways: Iterable[Port], needed: frozenset[PortId], leaving: frozenset[str]
+) -> Iterator[Pair | Unpair]:
+    wanted = {each.ip_address for port in ports if port.id in needed for each in port.fixed_ips}
+    unwanted = {each.ip_address for port in ports if port.id in leaving for each in port.fixed_ips}
+    for gateway in sorted(gateways, key=lambda each: each.id):
+        has = {pair.ip_address for pair in gateway.allowed_address_pairs}
+        if missing := wanted - has:
+            yield Pair(gateway.id, tuple(sorted(missing)))
+        if left := unwanted & has:
+            yield Unpair(gateway.id, tuple(sorted(left)))
+
+
+def _step(what: Ours, tagged_for: Mapping[str, float], *, needed: bool, wait: float) -> Fate | None:
+    tagged = addresses.going(what)
     if needed:
         return Rescue(what) if tagged else None if names.TAG in what.tags else Label(what)
     if not tagged:
@@ -75,6 +110,6 @@ def _step(what: Ours, tagged_for: Mapping[str, float], *, needed: bool, wait: fl
     return Remove(what) if tagged_for.get(what.id, 0.0) >= wait else None
 
 
-def _order(step: CleaningStep) -> tuple[bool, bool, str]:
+def _order(step: Fate) -> tuple[bool, bool, str]:
     """Rescues first; a floating IP goes before the port that it is on."""
     return not isinstance(step, Rescue), isinstance(step.what, Port), step.what.id

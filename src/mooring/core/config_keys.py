@@ -9,58 +9,94 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from mooring.model.config import Config
+from mooring.model.config import Config, Value
 
 Hint: TypeAlias = Any  # what stands behind a field's colon; Python's type system has no name for it
 
+NAME = "NAME"
+"""Stands in a path where a file has a name of the operator's choice."""
+
 
 class Section(msgspec.Struct, frozen=True):
+    """A table of the file, or one that holds such a table for each name (`named`)."""
+
     name: str
     description: str
     keys: "tuple[Key, ...]"
+    named: bool = False
+
+    @property
+    def header(self) -> str:
+        return f"{self.name}.{NAME}" if self.named else self.name
+
+    def keys_of(self, name: str) -> "tuple[Key, ...]":
+        """The keys of one of the named tables."""
+        return tuple(msgspec.structs.replace(key, section=f"{self.name}.{name}") for key in self.keys)
 
 
 class Key(msgspec.Struct, frozen=True):
+    """One key. `variable` goes before the file; where names are chosen in the file there is none."""
+
     section: str
     name: str
     description: str
     allowed: str
-    default: str | None
+    default: Value
     type: Hint
+    required: bool = False
+    variable: str | None = None
 
     @property
     def path(self) -> str:
         return f"{self.section}.{self.name}"
 
     @property
-    def variable(self) -> str:
-        """The environment variable that goes before the file."""
-        return f"MOORING_{self.section}_{self.name}".upper()
+    def parts(self) -> tuple[str, ...]:
+        """The way through the tables. No name in it has a dot."""
+        return (*self.section.split("."), self.name)
+
+    @property
+    def holds(self) -> str | None:
+        """What a text has to be beyond its pattern."""
+        return (_meta(self.type).extra or {}).get("holds")
+
+    @property
+    def plain_type(self) -> Hint:
+        """`str`, `int`, `float`, or the type of a list or a closed list."""
+        return _annotated(self.type).__origin__
 
 
 def sections() -> tuple[Section, ...]:
-    default = Config()
-    return tuple(
-        Section(name=name, description=_meta(hint).description or "", keys=_keys(name, getattr(default, name)))
-        for name, hint in _hints(Config).items()
-    )
+    return tuple(_section(name, hint) for name, hint in _hints(Config).items())
 
 
-def _keys(section: str, default: msgspec.Struct) -> tuple[Key, ...]:
+def _section(name: str, hint: Hint) -> Section:
+    description = _meta(hint).description or ""
+    inner = _annotated(hint).__origin__
+    if typing.get_origin(inner) is None:
+        return Section(name, description, _keys(name, inner))
+    _, struct = typing.get_args(inner)
+    return Section(name, description, _keys(f"{name}.{NAME}", struct, variables=False), named=True)
+
+
+def _keys(section: str, struct: type[msgspec.Struct], *, variables: bool = True) -> tuple[Key, ...]:
+    hints = _hints(struct)
     return tuple(
         Key(
             section=section,
-            name=name,
-            description=_meta(hint).description or "",
-            allowed=_allowed(hint),
-            default=getattr(default, name),
-            type=hint,
+            name=field.name,
+            description=_meta(hints[field.name]).description or "",
+            allowed=_allowed(hints[field.name]),
+            default=None if field.required else field.default,
+            type=hints[field.name],
+            required=field.required,
+            variable=f"MOORING_{section}_{field.name}".upper() if variables else None,
         )
-        for name, hint in _hints(type(default)).items()
+        for field in msgspec.structs.fields(struct)
     )
 
 
-def config_of(values: Mapping[str, Mapping[str, str | None]]) -> Config:
+def config_of(values: Mapping[str, Mapping[str, Any]]) -> Config:
     """The configuration from values that have been checked one by one."""
     return msgspec.convert(values, Config)
 

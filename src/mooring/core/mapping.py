@@ -14,7 +14,7 @@ yes             bound     -                    fits, not served      push to the
 yes             bound     its address          fits, served          nothing
 yes             bound     anything else        fits, served          publish the address
 no              no        nothing of ours      -                     nothing
-no              -         an address of ours   -                     take the address back
+no              -         something of ours    -                     take it back: address and conditions
 no              yes       -                    of ours               forget the port
 no              yes       -                    -, still served       push to the gateways
 no              yes       -                    -                     let go: mark and finalizers
@@ -26,7 +26,8 @@ from mooring.model import names
 from mooring.model.cloud import PortId
 from mooring.model.gateway import Key
 from mooring.model.kubernetes import Name, Service
-from mooring.model.steps import Annotate, Clear, Forget, LetGo, MakePort, Manage, Publish, Push, Rest, Step
+from mooring.model.reasons import Reason
+from mooring.model.steps import Annotate, Clear, Forget, LetGo, MakePort, Manage, Publish, Push, Rest, Step, Tell
 
 
 class Seen(Struct, frozen=True):
@@ -43,22 +44,36 @@ class Seen(Struct, frozen=True):
     """The address that it shows is one of ours, be it that of its port or not."""
     address: str = ""
     """The address at which its port is reached from outside."""
+    inner: str = ""
+    """The address of that port itself, which the gateways serve."""
+    rival: Name | None = None
+    """Who has what it wants on that port, where it does not fit."""
     served: bool = False
     """Every live gateway has acknowledged what this Service wants now, be it that it is gone."""
+    live: bool = True
+    """There is a gateway that answers."""
+    endpoints: bool = True
+    """Every port of it has an endpoint to send packets to."""
 
 
 def keys(service: Service) -> tuple[Key, ...]:
     return tuple(sorted({Key(port.protocol, port.port) for port in service.spec.ports}))
 
 
+def why_not(service: Service) -> Reason | None:
+    """Why a Service cannot be managed; None if it can."""
+    if service.deleting:
+        return Reason.ENDING
+    if service.spec.type != "LoadBalancer":
+        return Reason.NOT_LOAD_BALANCER
+    if service.spec.load_balancer_class != names.GATEWAY_CLASS:
+        return Reason.OTHER_CLASS
+    return Reason.OPTED_OUT if service.metadata.annotations.get(names.MANAGED) == "false" else None
+
+
 def can_be_managed(service: Service) -> bool:
     """Ours by its class, not going away, and its owner has not opted out."""
-    return (
-        service.spec.type == "LoadBalancer"
-        and service.spec.load_balancer_class == names.GATEWAY_CLASS
-        and not service.deleting
-        and service.metadata.annotations.get(names.MANAGED) != "false"
-    )
+    return why_not(service) is None
 
 
 def marked(service: Service) -> bool:
@@ -89,35 +104,43 @@ def precedence(service: Service) -> tuple[bool, str, Name]:
 
 def next_step(seen: Seen) -> Step:
     service = seen.service
-    if not can_be_managed(service):
-        return _leave(seen)
-    if _shown(service) and not marked(service) and not _shows_ours(seen):
-        return Rest("ForeignAddress")
+    if reason := why_not(service):
+        return _leave(seen, reason)
+    if foreign(seen) and not marked(service):
+        return Rest(Reason.FOREIGN_ADDRESS)
     if not bound(service):
         return Manage()
     if not seen.fits:
         return _find_port(seen)
     if not seen.served:
         return Push()
-    return Rest("Served") if _shown(service) == [seen.address] else Publish(seen.address)
+    return Rest(Reason.PROGRAMMED) if _shown(service) == [seen.address] else Publish(seen.address)
 
 
 def _find_port(seen: Seen) -> Step:
     """A Service without a port that fits. What it shows is taken back first: it may get another address."""
     if _shown(seen.service):
-        return Clear() if _shows_ours(seen) else Rest("ForeignAddress")
+        return Rest(Reason.FOREIGN_ADDRESS) if foreign(seen) else Clear()
     return MakePort() if seen.candidate is None else Annotate(seen.candidate)
 
 
-def _leave(seen: Seen) -> Step:
+def _leave(seen: Seen, reason: Reason) -> Step:
     """Unmap in the seed's order: nobody is sent to an address that the next step takes away."""
-    if _shown(seen.service) and _shows_ours(seen):
+    service = seen.service
+    if _shown(service) and not foreign(seen):
         return Clear()
-    if seen.port_is_ours or (port_of(seen.service) is not None and marked(seen.service)):
+    if _conditions(service) and not service.deleting:
+        return Tell(())  # what it shows, if anything, is somebody else's
+    if seen.port_is_ours or (port_of(service) is not None and marked(service)):
         return Forget()
-    if not marked(seen.service):
-        return Rest("NotOurs")
+    if not marked(service):
+        return Rest(reason)
     return LetGo() if seen.served else Push()
+
+
+def foreign(seen: Seen) -> bool:
+    """Whether it shows an address that somebody else gave it, and that is theirs to change."""
+    return bool(_shown(seen.service)) and not _shows_ours(seen)
 
 
 def _shows_ours(seen: Seen) -> bool:
@@ -127,3 +150,8 @@ def _shows_ours(seen: Seen) -> bool:
 
 def _shown(service: Service) -> list[str]:
     return [each.ip for each in service.status.load_balancer.ingress]
+
+
+def _conditions(service: Service) -> bool:
+    """Whether it bears conditions of ours."""
+    return any(each.type in names.CONDITIONS for each in service.status.conditions)

@@ -14,15 +14,16 @@ A backend is chosen by a hash of the client's address and port with a seed that 
 connection moves to, it chooses the same. Only addresses and numbers get into the text, and they are parsed on the way.
 """
 
-import ipaddress
 from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
-from mooring.model.gateway import Forward
+from mooring.core import plain_address
+from mooring.model.gateway import Backend, Forward
 
 TABLE = "mooring"
 FEWEST_CHAINS = 64
+PROTOCOLS = frozenset({"TCP", "UDP", "SCTP"})
 
 Elements = Mapping[str, Mapping[str, str]]
 """By map or set: keys and values. A set's values are empty."""
@@ -57,21 +58,35 @@ def load(forwards: Iterable[Forward], *, seed: int, chains: int) -> str:
 
 
 def change(old: Iterable[Forward], new: Iterable[Forward]) -> str:
-    """What leads from one state to another; empty, if they are the same. One transaction."""
-    before, after = tuple(old), tuple(new)
+    """What leads from one state to another; empty, if they are the same. One transaction.
+
+    Looks closely only at what differs, and at what shares an address or a backend with it. To know that, addresses
+    have to be in their one usual spelling.
+    """
+    before, after = by_key(old), by_key(new)
+    gone = [each for key, each in before.items() if after.get(key) != each]
+    come = [each for key, each in after.items() if before.get(key) != each]
+    if not gone and not come:
+        return ""
+    shared = _sharing((each for key, each in after.items() if before.get(key) == each), gone, come)
     lines: list[str] = []
     for family in FAMILIES:
-        had, wanted = elements(before, family), elements(after, family)
+        had, wanted = elements((*gone, *shared), family), elements((*come, *shared), family)
         lines += _removed(family, had, wanted)
         lines += _added(family, {name: _new(had[name], wanted[name]) for name in ORDER})
     return "\n".join(lines) + "\n" if lines else ""
+
+
+def by_key(forwards: Iterable[Forward]) -> dict[tuple[str, str, int], Forward]:
+    """What is to be forwarded by what must not be there twice; of two, the later one."""
+    return {(each.address, each.protocol, each.port): each for each in forwards}
 
 
 def elements(forwards: Iterable[Forward], family: Family) -> Elements:
     """What the maps and sets of a family hold."""
     found: dict[str, dict[str, str]] = {name: {} for name in ORDER}
     for each in forwards:
-        address = ipaddress.ip_address(each.address)
+        address = plain_address.parsed(each.address)
         if address.version != family.version:
             continue
         protocol = _protocol(each.protocol)
@@ -80,7 +95,7 @@ def elements(forwards: Iterable[Forward], family: Family) -> Elements:
         if each.backends:
             found["services"][key] = f"goto n{len(each.backends):d}"
         for slot, backend in enumerate(each.backends):
-            target = ipaddress.ip_address(backend.address)
+            target = plain_address.parsed(backend.address)
             if target.version != family.version:
                 raise ValueError(f"{each.service}: the backend {target} is not of the same family as {address}")
             found["be"][f"{key} . {slot:d}"] = f"{target} . {backend.port:d}"
@@ -90,9 +105,22 @@ def elements(forwards: Iterable[Forward], family: Family) -> Elements:
 
 def _protocol(name: str) -> str:
     """A closed list: nothing else reaches the text."""
-    if name not in {"TCP", "UDP", "SCTP"}:
+    if name not in PROTOCOLS:
         raise ValueError(f"{name!r} is not a protocol that can be forwarded")
     return name.lower()
+
+
+def _sharing(others: Iterable[Forward], gone: list[Forward], come: list[Forward]) -> list[Forward]:
+    """Of the others, those that have an address or a backend which appears or vanishes elsewhere: there it stays."""
+    addresses = {each.address for each in gone} ^ {each.address for each in come}
+    backends = {one for _, one in _targets(gone) ^ _targets(come)}
+    if not addresses and not backends:
+        return []
+    return [each for each in others if each.address in addresses or not backends.isdisjoint(each.backends)]
+
+
+def _targets(forwards: Iterable[Forward]) -> set[tuple[str, Backend]]:
+    return {(each.protocol, one) for each in forwards for one in each.backends}
 
 
 def _skeleton(family: Family, seed: int, chains: int) -> str:
@@ -120,6 +148,7 @@ table {ip} {TABLE} {{
     ct state new {ip} saddr . meta l4proto . th sport @backends drop
   }}
   chain in {{ type filter hook input priority filter; policy accept;
+    {ip} daddr @vips {ip} saddr . meta l4proto . th sport @backends drop
     {ip} daddr @vips tcp flags & (syn | ack | rst | fin) == syn reject with tcp reset
     {ip} daddr @vips meta l4proto tcp drop
     {ip} daddr @vips meta l4proto udp reject

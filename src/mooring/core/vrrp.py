@@ -5,14 +5,18 @@ not hold them all. All gateways have the same priority, so that nothing moves wi
 its own by a file that keepalived follows. Only addresses, numbers and names of interfaces get into the text, checked.
 """
 
-import ipaddress
 import re
 from collections.abc import Iterable
 
 from msgspec import Struct
 
+from mooring.core import plain_address
+from mooring.core.plain_address import Address
+
 PRIORITY = 250
 INTERFACE = re.compile(r"[A-Za-z0-9_.-]{1,15}")
+HELD = re.compile(r"^    ([0-9a-f.:]+)/\d+ dev ", re.MULTILINE)
+RELEASED = re.compile(r"^    # ([0-9a-f.:]+)/\d+ is released", re.MULTILINE)
 PATH = re.compile(r"/[A-Za-z0-9_./-]{1,200}")
 
 
@@ -26,17 +30,22 @@ class Vrrp(Struct, frozen=True):
     stale_file: str
     others: tuple[tuple[str, str], ...] = ()
     """Addresses that move with the Services', with the interface of each, such as the nodes' way out."""
+    reload_file: str = ""
+    """What keepalived removes when it has read its configuration again."""
 
 
-def configuration(vrrp: Vrrp, addresses: Iterable[str]) -> str:
+def configuration(vrrp: Vrrp, addresses: Iterable[str], *, released: Iterable[str] = ()) -> str:
+    """The text; who reads it later finds in it also the addresses that may still be held, and are to be released."""
     interface = _checked(INTERFACE, vrrp.interface)
-    excluded = sorted({_address(each) for each in addresses}, key=lambda each: (each.version, int(each)))
-    held = [f"{_host(each)} dev {interface}" for each in excluded]
-    held += [f"{_host(_address(each))} dev {_checked(INTERFACE, where)}" for each, where in vrrp.others]
-    lines = "\n".join(f"    {each}" for each in held)
+    held = [f"{_host(each)} dev {interface}" for each in _ordered(addresses)]
+    held += [f"{_host(plain_address.parsed(each))} dev {_checked(INTERFACE, where)}" for each, where in vrrp.others]
+    held += [f"# {_host(each)} is released" for each in _ordered(released)]
+    lines = "".join(f"\n    {each}" for each in held)
+    reload = f"\n  reload_file {_checked(PATH, vrrp.reload_file)}" if vrrp.reload_file else ""
     return f"""global_defs {{
   router_id mooring
   vrrp_version 3
+  vrrp_garp_master_delay 1{reload}
 }}
 track_file stale {{
   file {_checked(PATH, vrrp.stale_file)}
@@ -52,20 +61,30 @@ vrrp_instance mooring {{
     stale
   }}
   virtual_ipaddress {{
-    {_host(_address(vrrp.own_address))} dev {interface}
+    {_host(plain_address.parsed(vrrp.own_address))} dev {interface}
   }}
-  virtual_ipaddress_excluded {{
-{lines}
+  virtual_ipaddress_excluded {{{lines}
   }}
 }}
 """
 
 
-def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    return ipaddress.ip_address(text)
+def addresses(text: str) -> frozenset[str]:
+    """The addresses that are excluded from the adverts in a configuration of ours, whole or cut off."""
+    _, _, excluded = text.partition("virtual_ipaddress_excluded {")
+    return frozenset(HELD.findall(excluded))
 
 
-def _host(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> str:
+def mentioned(text: str) -> frozenset[str]:
+    """The same, with those that were released when it was written, and may still be held."""
+    return addresses(text) | frozenset(RELEASED.findall(text))
+
+
+def _ordered(texts: Iterable[str]) -> list[Address]:
+    return sorted({plain_address.parsed(each) for each in texts}, key=lambda each: (each.version, int(each)))
+
+
+def _host(address: Address) -> str:
     return f"{address}/{address.max_prefixlen}"
 
 

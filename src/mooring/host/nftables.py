@@ -4,11 +4,21 @@ A text is one transaction: all of it is in force, or nothing. Knows nothing of w
 """
 
 import ctypes
+import socket
+import struct
+
+from mooring.host.errors import HostError
+from mooring.host.netlink import Netlink, attribute, attributes
+
+NETFILTER = 12
+GET_TABLE = 0xA01
+NAME, HANDLE = 1, 4
+FAMILIES = (socket.AF_INET, socket.AF_INET6)
 
 LIBRARY = "libnftables.so.1"
 
 
-class NftError(Exception):
+class NftError(HostError):
     """The kernel or the library refused a text; nothing of it is in force. The text says why."""
 
 
@@ -33,6 +43,17 @@ class Nftables:
         if failed:
             raise NftError(error.strip() or "nftables refused the rules and does not say why")
         return output
+
+    def handles(self, table: str) -> tuple[int, ...]:
+        """The kernel's numbers of the tables of that name, for IPv4 and IPv6; 0: there is none.
+
+        A table that was removed and made again has another number. To ask for it costs nothing, however full it is.
+        """
+        netlink = Netlink(NETFILTER, "the kernel does not say which tables it has")
+        try:
+            return tuple(_handle(netlink, family, table) for family in FAMILIES)
+        finally:
+            netlink.close()
 
     def close(self) -> None:
         if self._library is not None and self._context is not None:
@@ -61,6 +82,12 @@ def _load(name: str) -> ctypes.CDLL:
     for function in (library.nft_ctx_free, library.nft_ctx_buffer_output, library.nft_ctx_buffer_error):
         function.argtypes = [ctypes.c_void_p]
     return library
+
+
+def _handle(netlink: Netlink, family: int, table: str) -> int:
+    about = struct.pack("=BBH", family, 0, 0)
+    answer = netlink.asked(GET_TABLE, about + attribute(NAME, table.encode() + b"\0"))
+    return 0 if answer is None else int.from_bytes(dict(attributes(answer[len(about) :]))[HANDLE], "big")
 
 
 def _text(buffer: bytes | None) -> str:

@@ -139,7 +139,7 @@ class Election:
 
     async def _try(self, lease: Lease | None) -> Term | None:
         begin = self._now()
-        epoch = max(self._highest, _epoch(lease)) + 1
+        epoch = max(self._highest, epoch_of(lease)) + 1
         if lease is None:
             meta = Meta(name=self._lease.name, namespace=self._lease.namespace, annotations={EPOCH: str(epoch)})
             taken = await self._api.create(LEASES, Lease(metadata=meta, spec=self._spec(acquired=True)))
@@ -273,7 +273,7 @@ class Election:
                 await self._changed.wait()
 
 
-def _epoch(lease: Lease | None) -> int:
+def epoch_of(lease: Lease | None) -> int:
     """The epoch of a Lease's last term. Text of others in our annotation counts as none."""
     text = lease.metadata.annotations.get(EPOCH, "") if lease else ""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else 0  # noqa: PLR2004 - an honest number

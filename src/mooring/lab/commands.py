@@ -128,6 +128,32 @@ def down(name: str, *, everything: bool) -> None:
 
 @lab.command()
 @NAME
+@click.option(
+    "--controller",
+    type=click.Choice(["host", "pod"]),
+    default="host",
+    show_default=True,
+    help="Controllers as processes on the gateways, or as pods in the cluster.",
+)
+def deploy(name: str, controller: str) -> None:
+    """Install Mooring in a lab: an agent on each gateway, and controllers."""
+    with progress.progress() as watcher:
+        took = lifecycle.deploy(open_lab(name), controller, watcher)
+    click.echo(f"Mooring is in lab {name}." if took else f"Mooring is in lab {name} already.")
+    click.echo(f'  eval "$({sys.argv[0]} lab env --name {name})"; mooring status')
+
+
+@lab.command()
+@NAME
+def undeploy(name: str) -> None:
+    """Take Mooring out of a lab; what it made in Kubernetes and OpenStack stays."""
+    with progress.progress() as watcher:
+        lifecycle.deploy(open_lab(name), "", watcher)
+    click.echo(f"Mooring is no longer in lab {name}.")
+
+
+@lab.command()
+@NAME
 def reset(name: str) -> None:
     """Make a lab anew, with the options that it has now and fresh databases."""
     spec = open_lab(name).spec

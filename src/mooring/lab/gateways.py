@@ -22,13 +22,21 @@ def parts(spec: Spec) -> list[Part]:
                 group="openstack",
                 process=False,
             ),
-            Part(
-                f"keepalived-{gateway}",
-                partial(start_keepalived, gateway=gateway),
-                needs=(f"leg-{gateway}", "debian-packages"),
-                group="vrrp",
-            ),
         ]
+    return made if spec.mooring else [*made, *_vrrp(spec)]
+
+
+def _vrrp(spec: Spec) -> list[Part]:
+    """Where no agent does it."""
+    made = [
+        Part(
+            f"keepalived-{gateway}",
+            partial(start_keepalived, gateway=gateway),
+            needs=(f"leg-{gateway}", "debian-packages"),
+            group="vrrp",
+        )
+        for gateway in spec.gateway_names
+    ]
     instances = tuple(f"keepalived-{gateway}" for gateway in spec.gateway_names)
     return [*made, Part("way-out", await_holder, needs=instances, group="vrrp", process=False)]
 

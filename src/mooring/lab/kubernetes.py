@@ -4,7 +4,8 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from mooring.lab import pki, servers
+from mooring.host import certificates
+from mooring.lab import servers
 from mooring.lab import spec as ranges
 from mooring.lab.errors import CommandError
 from mooring.lab.lab import Lab
@@ -86,7 +87,7 @@ def start_apiserver(lab: Lab) -> None:
     )
     to_etcd = authority.issue("apiserver-etcd", "kube-apiserver")
     to_kubelet = authority.issue("apiserver-kubelet", "kube-apiserver-kubelet-client", groups=["system:masters"])
-    pki.write_signing_key(place.pki / "service-accounts.key")
+    certificates.write_signing_key(place.pki / "service-accounts.key")
     lab.spawn(
         "kube-apiserver",
         [

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import msgspec
 
+from mooring.host.certificates import Authority
 from mooring.lab import processes
 from mooring.lab.assets import golang, openvswitch, python
 from mooring.lab.cage import Cage
 from mooring.lab.errors import CommandError, LabError
 from mooring.lab.hosts import Hosts
-from mooring.lab.pki import Authority
 from mooring.lab.place import Place, place_of
 from mooring.lab.processes import Processes, Record
 from mooring.lab.spec import Spec

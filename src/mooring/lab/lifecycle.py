@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from mooring.lab import cage, locking, place, runner, waiting, world
+from mooring.lab import cage, locking, place, product, runner, waiting, world
 from mooring.lab.cage import Cage
 from mooring.lab.errors import LabError
 from mooring.lab.hosts import holder
@@ -70,6 +70,23 @@ def restart(lab: Lab, name: str, watcher: Watcher) -> list[Took]:
     with _alone(lab.spec.name):
         lab.processes.stop(name, shared=part.shared)
         return _start(lab, [part], watcher)
+
+
+def deploy(lab: Lab, mooring: str, watcher: Watcher) -> list[Took]:
+    """Install Mooring in a lab that stands, in another way than before, or take it away (an empty text)."""
+    spec = msgspec.structs.replace(lab.spec, mooring=mooring)
+    refuse_nonsense(spec)
+    with _alone(spec.name):
+        before = {part.name for part in wanted_parts(lab.spec)}
+        after = wanted_parts(spec)
+        if lab.spec.mooring and lab.spec.mooring != mooring:
+            product.remove(lab)
+            before -= {part.name for part in product.parts(lab.spec)}
+        for gone in before.difference(part.name for part in after):
+            lab.processes.stop(gone, seconds=10)
+        lab.place.spec.write_bytes(msgspec.json.encode(spec))
+        new = {part.name for part in after} - before
+        return _start(open_lab(spec.name), only(after, new), watcher)
 
 
 def find(lab: Lab, name: str) -> Part:

@@ -1,6 +1,7 @@
 """The worker nodes: containerd, kubelet and kube-proxy in a host that is also an OVN chassis, with a leg in OVN."""
 
 from functools import partial
+from pathlib import Path
 
 from mooring.lab import network, processes, topology
 from mooring.lab import spec as ranges
@@ -62,9 +63,17 @@ def start_containerd(lab: Lab, *, node: str) -> None:
     lab.hosts.sysctl(node, **{"net__bridge__bridge-nf-call-iptables": 1, "net__bridge__bridge-nf-call-ip6tables": 1})
     part = f"containerd-{node}"
     lab.spawn(part, ["containerd", "--config", configuration, "--log-level", "warn"], host=node)
-    ctr = ["ctr", "--address", str(socket), "--namespace", "k8s.io"]
-    lab.wait(part, lambda: _succeeds([*ctr, "version"]), seconds=30, what="containerd to answer")
-    lab.hosts.run(node, [*ctr, "images", "import", images.file(assets=lab.spec.assets)])
+    lab.wait(part, lambda: _succeeds([*_ctr(lab, node), "version"]), seconds=30, what="containerd to answer")
+    load_images(lab, node, images.file(assets=lab.spec.assets))
+
+
+def load_images(lab: Lab, node: str, archive: Path) -> None:
+    """Give a node's pods images that no registry has."""
+    lab.hosts.run(node, [*_ctr(lab, node), "images", "import", archive])
+
+
+def _ctr(lab: Lab, node: str) -> list[str]:
+    return ["ctr", "--address", str(lab.socket(f"containerd-{node}")), "--namespace", "k8s.io"]
 
 
 def start_kubelet(lab: Lab, *, node: str) -> None:

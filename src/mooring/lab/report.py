@@ -10,7 +10,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from mooring.lab import lifecycle, processes
+from mooring.lab import lifecycle, processes, product
 from mooring.lab.cage import Cage
 from mooring.lab.hosts import holder
 from mooring.lab.lab import Lab
@@ -106,6 +106,8 @@ def environment(lab: Lab) -> dict[str, str]:
     if "kube-apiserver" in there:
         exports["KUBECONFIG"] = str(lab.place.kubeconfig)
         folders.append(lab.program("kubectl").parent)
+    if lab.spec.mooring:
+        exports["MOORING_CONFIG"] = str(product.configuration(lab.place))
     if "keystone" in there:
         exports |= {"OS_CLIENT_CONFIG_FILE": str(lab.place.clouds), "OS_CLOUD": "admin"}
     if "ovn-nb" in there:

@@ -12,6 +12,8 @@ import msgspec
 
 MAX_OF_A_KIND = 8
 MAX_SLOTS = 16
+MOORINGS = ("", "host", "pod")
+"""Without Mooring; with it, its controllers as processes on the gateways; or as pods in the cluster."""
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,10}[a-z0-9]|[a-z]")
 
 CLIENT_V4, CLIENT_V6 = "203.0.113.1", "2001:db8:100::1"
@@ -45,6 +47,7 @@ class Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     without: tuple[str, ...] = ()
     distributed_fips: bool = False
     assets: str = ""
+    mooring: str = ""
     slot: int = 0
 
     @property
@@ -78,6 +81,8 @@ class Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         for what, number in (("nodes", self.nodes), ("gateways", self.gateways)):
             if not 1 <= number <= MAX_OF_A_KIND:
                 yield f"{what} {number}: 1 to {MAX_OF_A_KIND} are allowed"
+        if self.mooring not in MOORINGS:
+            yield f"mooring {self.mooring!r}: host and pod are allowed"
 
     def host_number(self, host: str) -> int:
         """The last part of a host's addresses."""

@@ -1,6 +1,6 @@
 """The list of all parts that a lab consists of. Read it to know what runs."""
 
-from mooring.lab import cloud, gateways, kubernetes, network, nodes, ovn
+from mooring.lab import cloud, gateways, kubernetes, network, nodes, ovn, product
 from mooring.lab.assets import debian, golang, images, openvswitch, python
 from mooring.lab.lab import Lab
 from mooring.lab.parts import ASSETS, Part
@@ -18,6 +18,7 @@ def parts(spec: Spec) -> list[Part]:
         *kubernetes.parts(spec),
         *nodes.parts(spec),
         *gateways.parts(spec),
+        *product.parts(spec),
     ]
 
 

@@ -1,17 +1,29 @@
 """What an operator can configure, as frozen data, with the sentence that documents each key.
 
 The structs are the only list of keys: reading, checking, `mooring config show` and the reference page all follow them.
-A field's type decides what is allowed; where the type alone does not tell a person, `allowed` in its Meta does.
+A field's type decides what is allowed; where the type alone does not tell a person, `allowed` in its Meta does. Where
+a pattern cannot tell everything, `holds` names what the text has to be, and core/config_values.py judges it.
 """
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
 # Kubernetes' own rule for labels: it fits wherever a name has to stand later, in tags, labels and host names.
 LABEL = r"\A[a-z0-9]([-a-z0-9]*[a-z0-9])?\Z"
+LABEL_LENGTH = 63
+LABEL_ALLOWED = "lower-case letters, digits and inner dashes, at most 63 characters"
+
+ENDPOINT = r"\A(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+):[0-9]{1,5}\Z"
+INTERFACE = r"\A[A-Za-z0-9_.-]{1,15}\Z"
+V4 = r"\A[0-9]{1,3}(\.[0-9]{1,3}){3}\Z"
+ALSO = r"\A[0-9A-Fa-f:.]+ dev [A-Za-z0-9_.-]{1,15}\Z"
 
 PATH = {"allowed": "the path of a file"}
+FOLDER = {"allowed": "the path of a folder"}
+ID = {"allowed": "an id, or a name that only one has"}
+LISTEN = {"allowed": "an address or host name, a colon and a port", "holds": "endpoint"}
 NAME = {"allowed": "a name, not empty"}
 
 
@@ -20,9 +32,9 @@ class Cluster(Struct, frozen=True, forbid_unknown_fields=True):
         str,
         Meta(
             pattern=LABEL,
-            max_length=63,
+            max_length=LABEL_LENGTH,
             description="What people call this cluster; it stands in the names of what is made in OpenStack.",
-            extra={"allowed": "lower-case letters, digits and inner dashes, at most 63 characters"},
+            extra={"allowed": LABEL_ALLOWED},
         ),
     ] = "kubernetes"
 
@@ -69,6 +81,122 @@ class OpenStack(Struct, frozen=True, forbid_unknown_fields=True):
     ) = None
 
 
+class Addresses(Struct, frozen=True, forbid_unknown_fields=True):
+    network: (
+        Annotated[
+            str,
+            Meta(min_length=1, description="The network of the gateways' ports and of the addresses.", extra=ID),
+        ]
+        | None
+    ) = None
+    subnet: (
+        Annotated[
+            str,
+            Meta(
+                min_length=1,
+                description="The subnet that addresses are taken from; without it the network's only one of IPv4.",
+                extra=ID,
+            ),
+        ]
+        | None
+    ) = None
+    floating_network: (
+        Annotated[
+            str,
+            Meta(
+                min_length=1,
+                description="The network that floating IPs come from; without it Services show the port's address.",
+                extra=ID,
+            ),
+        ]
+        | None
+    ) = None
+
+
+class Gateway(Struct, frozen=True, forbid_unknown_fields=True):
+    agent: Annotated[
+        str,
+        Meta(pattern=ENDPOINT, description="Where its agent listens.", extra=LISTEN),
+    ]
+    port: Annotated[str, Meta(min_length=1, description="The Neutron port of its interface.", extra=ID)]
+
+
+class Tls(Struct, frozen=True, forbid_unknown_fields=True):
+    ca: Annotated[
+        str, Meta(min_length=1, description="The certificate of the authority that signed the others.", extra=PATH)
+    ] = "/etc/mooring/tls/ca.crt"
+    certificate: Annotated[
+        str, Meta(min_length=1, description="The certificate of this controller or agent.", extra=PATH)
+    ] = "/etc/mooring/tls/tls.crt"
+    key: Annotated[str, Meta(min_length=1, description="The key that belongs to it.", extra=PATH)] = (
+        "/etc/mooring/tls/tls.key"
+    )
+
+
+class Controller(Struct, frozen=True, forbid_unknown_fields=True):
+    monitoring: Annotated[
+        str,
+        Meta(pattern=ENDPOINT, description="Where it answers /healthz, /readyz and /metrics.", extra=LISTEN),
+    ] = "127.0.0.1:9440"
+
+
+class Agent(Struct, frozen=True, forbid_unknown_fields=True):
+    listen: Annotated[str, Meta(pattern=ENDPOINT, description="Where it listens to the controller.", extra=LISTEN)] = (
+        "0.0.0.0:9443"
+    )
+    monitoring: Annotated[
+        str,
+        Meta(pattern=ENDPOINT, description="Where it answers /healthz, /readyz and /metrics.", extra=LISTEN),
+    ] = "127.0.0.1:9441"
+    state: Annotated[
+        str, Meta(min_length=1, description="The folder in which it keeps what it was told.", extra=FOLDER)
+    ] = "/var/lib/mooring"
+
+
+class Vrrp(Struct, frozen=True, forbid_unknown_fields=True):
+    interface: Annotated[
+        str,
+        Meta(
+            pattern=INTERFACE,
+            description="The gateway's interface in the network of the addresses.",
+            extra={"allowed": "the name of an interface"},
+        ),
+    ] = "eth0"
+    router_id: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=255,
+            description="The number of the group of gateways; another one of the same network needs another number.",
+            extra={"allowed": "1 to 255"},
+        ),
+    ] = 51
+    interval: Annotated[
+        float,
+        Meta(
+            ge=0.05,
+            le=10.0,
+            description="Seconds between two adverts; about three of them lost, and another gateway takes over.",
+            extra={"allowed": "0.05 to 10"},
+        ),
+    ] = 0.1
+    address: Annotated[
+        str,
+        Meta(
+            pattern=V4,
+            description="The address that is advertised; nobody else uses it, and nobody is sent to it.",
+            extra={"allowed": "an IPv4 address, best a link-local one", "holds": "v4"},
+        ),
+    ] = "169.254.77.1"
+    also: Annotated[
+        tuple[Annotated[str, Meta(pattern=ALSO)], ...],
+        Meta(
+            description="Addresses that move with those of the Services, such as the nodes' way out.",
+            extra={"allowed": 'a list of texts such as "192.0.2.1 dev eth1"', "holds": "also"},
+        ),
+    ] = ()
+
+
 class Log(Struct, frozen=True, forbid_unknown_fields=True):
     level: Annotated[
         Literal["debug", "info", "warning", "error"],
@@ -84,6 +212,15 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     cluster: Annotated[Cluster, Meta(description="The cluster as a whole.")] = Cluster()
     kubernetes: Annotated[Kubernetes, Meta(description="How the Kubernetes API is reached.")] = Kubernetes()
     openstack: Annotated[OpenStack, Meta(description="How OpenStack is reached.")] = OpenStack()
+    addresses: Annotated[Addresses, Meta(description="Where the addresses of Services come from.")] = Addresses()
+    gateways: Annotated[
+        Mapping[str, Gateway],
+        Meta(description="The gateways: a table for each, `[gateways.NAME]`. A file is the only place for them."),
+    ] = {}
+    tls: Annotated[Tls, Meta(description="How controller and agents know each other.")] = Tls()
+    controller: Annotated[Controller, Meta(description="`mooring controller`.")] = Controller()
+    agent: Annotated[Agent, Meta(description="`mooring agent`.")] = Agent()
+    vrrp: Annotated[Vrrp, Meta(description="How the gateways agree who holds the addresses.")] = Vrrp()
     log: Annotated[Log, Meta(description="What the daemons write about their work.")] = Log()
 
 
@@ -102,13 +239,16 @@ class FromEnvironment(Struct, frozen=True, tag="environment"):
 
 Origin = FromDefault | FromFile | FromEnvironment
 
+Value: TypeAlias = str | int | float | tuple[str, ...] | None
+"""What a key can be; None where it may be left unset and is."""
+
 
 class Setting(Struct, frozen=True):
-    """One key's value in force and where it comes from."""
+    """One key's value in force and where it comes from. A table of a gateway is a section: `gateways.NAME`."""
 
     section: str
     key: str
-    value: str | None
+    value: Value
     origin: Origin
 
 

@@ -1,5 +1,7 @@
 """What the gateways are told: one document with everything that they serve."""
 
+import enum
+
 from msgspec import Struct
 
 
@@ -34,15 +36,64 @@ class Held(Struct, frozen=True, gc=False):
     generation: int = 0
     digest: str = ""
 
+    @property
+    def age(self) -> tuple[int, int]:
+        """What is refused where something newer is held."""
+        return self.epoch, self.generation
+
 
 class Document(Struct, frozen=True, gc=False):
-    """The full state, from one leader (epoch), the newest of that leader's (generation). The digest is of forwards."""
+    """The full state, from one leader (epoch), the newest of that leader's (generation).
+
+    The seed chooses backends, the same ones on all gateways. The digest is of all that a gateway does about it.
+    """
 
     epoch: int
     generation: int
     digest: str
     forwards: tuple[Forward, ...]
+    seed: int = 0
 
     @property
     def held(self) -> Held:
         return Held(self.epoch, self.generation, self.digest)
+
+
+class Heartbeat(Struct, frozen=True, gc=False):
+    """A leader is there, and this is the newest document that it has."""
+
+    epoch: int
+    generation: int
+
+    @property
+    def age(self) -> tuple[int, int]:
+        return self.epoch, self.generation
+
+
+class Vrrp(enum.Enum):
+    """What a gateway is to the addresses."""
+
+    UNKNOWN = "unknown"
+    MASTER = "master"
+    BACKUP = "backup"
+    FAULT = "fault"
+    STOPPED = "stopped"
+
+
+class State(Struct, frozen=True, gc=False):
+    """What a gateway answers, whatever it was asked: what it holds and how it is.
+
+    `stale`: it has not heard of a leader for too long, or is behind the newest document, and gives way to others.
+    """
+
+    held: Held
+    vrrp: Vrrp = Vrrp.UNKNOWN
+    stale: bool = False
+    version: str = ""
+
+
+class Refusal(Struct, frozen=True, gc=False):
+    """Why a gateway could not do what it was told; nothing has changed there."""
+
+    reason: str
+    message: str

@@ -10,3 +10,8 @@ GATEWAY_CLASS = "openstack.org/gateway"
 
 TAG = "mooring"
 DELETING_TAG = "mooring-deleting"
+
+SERVICE_NAME = "kubernetes.io/service-name"
+
+CONDITIONS = ("openstack.org/Accepted", "openstack.org/Allocated", "openstack.org/Programmed")
+ACCEPTED, ALLOCATED, PROGRAMMED = CONDITIONS

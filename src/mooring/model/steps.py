@@ -3,12 +3,14 @@
 from msgspec import Struct
 
 from mooring.model.cloud import PortId
+from mooring.model.kubernetes import Condition
+from mooring.model.reasons import Reason
 
 
 class Rest(Struct, frozen=True):
     """Nothing is to be done, and why."""
 
-    reason: str
+    reason: Reason
 
 
 class Manage(Struct, frozen=True):
@@ -33,10 +35,19 @@ class Publish(Struct, frozen=True):
     """Tell the world its address."""
 
     address: str
+    conditions: tuple[Condition, ...] = ()
 
 
 class Clear(Struct, frozen=True):
     """Take the address back."""
+
+    conditions: tuple[Condition, ...] = ()
+
+
+class Tell(Struct, frozen=True):
+    """Nothing but what its conditions say has changed."""
+
+    conditions: tuple[Condition, ...]
 
 
 class Forget(Struct, frozen=True):
@@ -47,4 +58,4 @@ class LetGo(Struct, frozen=True):
     """Remove what is ours from it: annotation and finalizers, in one write."""
 
 
-Step = Rest | Manage | Annotate | MakePort | Push | Publish | Clear | Forget | LetGo
+Step = Rest | Manage | Annotate | MakePort | Push | Publish | Clear | Tell | Forget | LetGo

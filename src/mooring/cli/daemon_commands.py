@@ -1,0 +1,77 @@
+"""`mooring controller` and `mooring agent`: the daemons.
+
+A daemon's own modules are imported when it is started: they need much that the other commands do not.
+"""
+
+import asyncio
+import importlib
+import sys
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mooring.cli import config_file
+from mooring.cli.config_commands import config_option
+from mooring.core import needs
+from mooring.core.needs import Daemon
+from mooring.model.config import Config
+from mooring.model.errors import StartRefused
+
+if TYPE_CHECKING:
+    from structlog.typing import FilteringBoundLogger
+
+
+@click.command()
+@config_option
+def controller(path: Path | None) -> None:
+    """Run the controller.
+
+    It gives Services their addresses and tells the gateways what to serve. It runs until it gets SIGTERM; of several
+    that run side by side, one leads. The log goes to standard error.
+    """
+    run("controller", path)
+
+
+@click.command()
+@config_option
+def agent(path: Path | None) -> None:
+    """Run the agent of a gateway.
+
+    It does what the controller tells it. It runs until it gets SIGTERM, as root, once on each gateway. The log goes to
+    standard error.
+    """
+    run("agent", path)
+
+
+def run(daemon: Daemon, path: Path | None) -> None:
+    """Start a daemon and stay until it ends."""
+    from mooring.cli import logs  # noqa: PLC0415 - see the module's first lines
+
+    config = config_file.load(path).config
+    lacks = needs.missing(config, daemon)
+    if lacks:
+        raise config_file.RefusedError("\n".join(lacks))
+    log = logs.make(config.log, sys.stderr)
+    main: Callable[[Config, FilteringBoundLogger], Coroutine[Any, Any, None]]
+    main = importlib.import_module(f"mooring.{daemon}.main").run
+    try:
+        with logs.libraries(log):
+            asyncio.run(main(config, log))
+    except Exception as error:
+        refusals = _refusals(error)
+        if not refusals:
+            log.critical("ended by a mistake of its own", exc_info=error)
+            sys.exit(1)
+        raise click.ClickException("\n".join(map(str, refusals))) from error
+
+
+def _refusals(error: BaseException) -> list[StartRefused]:
+    """What a daemon refused to start with; nothing if there was anything else. Tasks of a group come wrapped."""
+    if isinstance(error, StartRefused):
+        return [error]
+    if not isinstance(error, BaseExceptionGroup):
+        return []
+    inner = [_refusals(each) for each in error.exceptions]
+    return [refusal for each in inner for refusal in each] if all(inner) else []

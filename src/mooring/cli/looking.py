@@ -1,0 +1,70 @@
+"""What the commands that look at everything have in common: their options, and the survey.
+
+What makes a survey is imported when one is made: it needs much that other commands do not. Who starts a command from
+Python may hand another way to look in as the context's object.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeAlias
+
+import click
+
+from mooring.cli import config_file
+from mooring.core import needs
+from mooring.core.surveyed import Survey
+from mooring.model.config import Config
+from mooring.model.reports import Missing, StepReport
+
+Look: TypeAlias = Callable[[Config], Awaitable[Survey]]
+
+NOT_WELL = 3
+HAS_STEPS = 4
+MOST = 20
+"""What one screen holds of one kind."""
+
+json_option = click.option(
+    "-o",
+    "--output",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="For people, or for programs.",
+)
+all_option = click.option("--all", "everything", is_flag=True, help="Show everything, however long it is.")
+
+
+def survey(ctx: click.Context, path: Path | None) -> Survey:
+    """Look at everything. Ends the command where that is not possible."""
+    from mooring.controller import survey as surveying  # noqa: PLC0415 - see the module's first lines
+
+    config = config_file.load(path).config
+    lacks = needs.missing(config, "controller")
+    if lacks:
+        raise config_file.RefusedError("\n".join(lacks))
+    look: Look = ctx.obj or surveying.look
+
+    async def looked() -> Survey:
+        return await look(config)
+
+    # What libraries have to say about a server that does not answer is told in the survey already.
+    logging.getLogger().addHandler(logging.NullHandler())
+    try:
+        return asyncio.run(looked())
+    except surveying.CannotLook as error:
+        raise click.ClickException(f"{error}.") from error
+
+
+def missing_lines(missing: tuple[Missing, ...]) -> tuple[str, ...]:
+    """A line for each cause: what is missing, and why."""
+    causes: dict[str, list[str]] = {}
+    for each in missing:
+        causes.setdefault(each.why, []).append(each.what)
+    return tuple(f"Missing: {', '.join(what)}: {why.rstrip('.')}." for why, what in causes.items())
+
+
+def details(step: StepReport) -> str:
+    return ", ".join(f"{name} {value}" for name, value in step.details.items())

@@ -1,0 +1,54 @@
+"""Doing the steps of one Service: each is one call, or a few, and then it is told."""
+
+from structlog.typing import FilteringBoundLogger
+
+from mooring.controller.ports import Ports
+from mooring.controller.service_writes import ServiceWrites
+from mooring.core import telling, wording
+from mooring.core.picture import Picture
+from mooring.kube.recorder import Recorder, Told
+from mooring.model.kubernetes import ObjectReference, Service
+from mooring.model.steps import Annotate, Clear, Forget, LetGo, MakePort, Manage, Publish, Step, Tell
+
+
+class Deeds:
+    """Owned by one task."""
+
+    def __init__(
+        self, picture: Picture, ports: Ports, writes: ServiceWrites, recorder: Recorder, log: FilteringBoundLogger
+    ) -> None:
+        self._picture = picture
+        self._ports = ports
+        self._writes = writes
+        self._recorder = recorder
+        self._log = log
+
+    async def do(self, service: Service, step: Step) -> None:
+        match step:
+            case Manage():
+                await self._writes.manage(service)
+            case MakePort():
+                await self._ports.make()
+                self._picture.offer()
+            case Annotate(port):
+                # Claimed first: if the answer is lost, the claim stands until the Service is seen at a newer version.
+                self._picture.give(service, port)
+                await self._writes.annotate(service, port)
+            case Publish(address, conditions):
+                await self._writes.publish(service, address, conditions)
+            case Clear(conditions):
+                await self._writes.clear(service, conditions)
+            case Tell(conditions):
+                await self._writes.tell(service, conditions)
+            case Forget():
+                await self._writes.forget(service)
+            case LetGo():
+                await self._writes.let_go(service)
+        self._tell(service, step)
+
+    def _tell(self, service: Service, step: Step) -> None:
+        """One line for the log, and events where they are worth it."""
+        self._log.info(wording.done(step), service=str(service.name), **wording.details(step))
+        regarding = ObjectReference("v1", "Service", service.name.namespace, service.name.name, service.metadata.uid)
+        for each in telling.news(service, step):
+            self._recorder.tell(Told(regarding, each.type, each.reason, each.action, each.note))

@@ -1,0 +1,90 @@
+"""From the names in the configuration to the objects that they mean, at the start.
+
+What is not there, or is there twice, ends the start with a sentence; what cannot be asked for is asked for again.
+"""
+
+import asyncio
+from typing import TypeVar
+
+from structlog.typing import FilteringBoundLogger
+
+from mooring.cloud.api import Cloud
+from mooring.cloud.errors import CloudError
+from mooring.cloud.kinds import NETWORKS, PORTS, SUBNETS, Kind
+from mooring.core.addresses import Place
+from mooring.kube.api import Api
+from mooring.kube.errors import KubeError
+from mooring.kube.kinds import NAMESPACES
+from mooring.model.cloud import NetworkId, PortId, Resource, SubnetId
+from mooring.model.config import Config
+from mooring.model.errors import StartRefused
+from mooring.model.kubernetes import Name
+
+T = TypeVar("T", bound=Resource)
+Id = TypeVar("Id", bound=str)
+
+PAUSE = 5.0
+IPV4 = 4
+
+
+async def place_patiently(config: Config, api: Api, cloud: Cloud, log: FilteringBoundLogger) -> Place:
+    """The same as `place`, for as long as it takes until the outside answers."""
+    while True:
+        try:
+            return await place(config, api, cloud)
+        except (KubeError, CloudError) as error:
+            log.warning("not started yet", why=str(error), again_in=PAUSE)
+            await asyncio.sleep(PAUSE)
+
+
+async def place(config: Config, api: Api, cloud: Cloud) -> Place:
+    """Where addresses come from, and the identity of the cluster: the uid of its oldest namespace."""
+    wanted = config.addresses
+    cluster = await api.get(NAMESPACES, Name("", "kube-system"))
+    network = await _one(cloud, NETWORKS, wanted.network or "", "addresses.network")
+    floating = wanted.floating_network
+    ports = [
+        await _one(cloud, PORTS, gateway.port, f"gateways.{name}.port")
+        for name, gateway in sorted(config.gateways.items())
+    ]
+    for name, port in zip(sorted(config.gateways), ports, strict=True):
+        if port.network_id != network.id:
+            raise StartRefused(
+                f"gateways.{name}.port: port {port.id} is in network {port.network_id}, and addresses.network is "
+                f"{network.id}: a gateway can only hold addresses of the network that its port is in"
+            )
+    return Place(
+        cluster.metadata.uid,
+        NetworkId(network.id),
+        await _subnet(config, cloud, NetworkId(network.id)),
+        NetworkId((await _one(cloud, NETWORKS, floating, "addresses.floating_network")).id) if floating else None,
+        tuple(PortId(port.id) for port in ports),
+    )
+
+
+async def _subnet(config: Config, cloud: Cloud, network: NetworkId) -> SubnetId:
+    wanted = config.addresses.subnet
+    if wanted is not None:
+        found = await _one(cloud, SUBNETS, wanted, "addresses.subnet")
+        if found.network_id != network:
+            raise StartRefused(f"addresses.subnet: {wanted} is not a subnet of addresses.network")
+        return found.id
+    subnets = [each for each in await cloud.list(SUBNETS, network_id=network) if each.ip_version == IPV4]
+    if len(subnets) != 1:
+        raise StartRefused(
+            f"addresses.network has {len(subnets)} subnets of IPv4: say with addresses.subnet which one to use"
+        )
+    return subnets[0].id
+
+
+async def _one(cloud: Cloud, kind: Kind[T, Id], called: str, key: str) -> T:
+    """The one object of this id or name."""
+    found = await cloud.list(kind, id=called) or await cloud.list(kind, name=called)
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise StartRefused(
+            f"{key}: there is no {kind.singular} with the id or name {called!r} that the OpenStack user may see"
+        )
+    ids = ", ".join(sorted(each.id for each in found))
+    raise StartRefused(f"{key}: {len(found)} {kind.plural} are called {called!r} ({ids}): give the id instead")

@@ -1,0 +1,58 @@
+"""Keeping what is ours in OpenStack as it should be: what is needed is whole, what nobody needs goes, in two steps."""
+
+import asyncio
+
+from structlog.typing import FilteringBoundLogger
+
+from mooring.controller.ports import Ports
+from mooring.core import cleaning, wording
+from mooring.core.picture import Picture
+from mooring.model.cloud import PortId
+
+
+class Housekeeping:
+    """Owned by one task. Since when something goes, it knows from when it first saw so itself."""
+
+    def __init__(self, picture: Picture, ports: Ports, log: FilteringBoundLogger, *, before_deletion: float) -> None:
+        self._picture = picture
+        self._ports = ports
+        self._log = log
+        self._before_deletion = before_deletion
+        self._tagged: dict[str, float] = {}
+
+    async def refresh(self) -> None:
+        """See what there is now."""
+        await self._ports.refresh()
+        now = asyncio.get_running_loop().time()
+        self._tagged = {each: self._tagged.get(each, now) for each in self._picture.addresses.going()}
+        self._picture.offer()
+
+    async def clean_up(self, named: frozenset[PortId]) -> None:
+        """Put right what is needed, and bring what nobody needs one step further. `named`: by Services, just now."""
+        addresses = self._picture.addresses
+        steps = cleaning.steps(
+            addresses.ports.values(),
+            addresses.floating_ips.values(),
+            self._picture.used() | named,
+            gateways=addresses.gateways.values(),
+            tagged_for=self._tagged_for(),
+            wait=self._before_deletion,
+        )
+        for step in steps:
+            await self._ports.carry_out(step)
+            self._log.info(wording.done(step), **wording.details(step))
+        if steps:
+            await self.refresh()
+
+    @property
+    def done(self) -> bool:
+        """Nothing is on its way out."""
+        return not self._tagged
+
+    def next_due(self) -> float | None:
+        """In how many seconds something may be deleted; None, if nothing goes."""
+        return min((self._before_deletion - seconds for seconds in self._tagged_for().values()), default=None)
+
+    def _tagged_for(self) -> dict[str, float]:
+        now = asyncio.get_running_loop().time()
+        return {each: now - since for each, since in self._tagged.items()}

@@ -1,0 +1,86 @@
+"""One controller: builds its parts, finds what the configuration names, works until it is told to end.
+
+When it ends, everything stays as it is: the next one goes on where this one was.
+"""
+
+import asyncio
+import random
+import signal
+import socket
+from datetime import UTC, datetime
+
+import prometheus_client
+from structlog.typing import FilteringBoundLogger
+
+from mooring.cloud.api import Cloud
+from mooring.controller import finding, wiring
+from mooring.controller.controller import Controller, Outside
+from mooring.controller.leader import Times
+from mooring.controller.metrics import ControllerCollector
+from mooring.controller.wiring import Ways
+from mooring.core.addresses import Place
+from mooring.kube.api import Api
+from mooring.model.config import Config
+from mooring.wire import serving
+from mooring.wire.calls import MeteredCalls
+from mooring.wire.patient import PatientSender, PatientTransport
+
+
+async def run(config: Config, log: FilteringBoundLogger) -> None:
+    """Work until SIGTERM or SIGINT, or until cancelled."""
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, ended.set)
+    ways = wiring.ways(config)
+    work = asyncio.create_task(_work(config, ways, log))
+    waiting = asyncio.create_task(ended.wait())
+    try:
+        await asyncio.wait((work, waiting), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        log.info("ending; addresses and gateways stay as they are")
+        for each in (work, waiting):
+            each.cancel()
+        await asyncio.wait((work, waiting))
+        await ways.close()
+    if not work.cancelled():
+        work.result()
+
+
+async def _work(config: Config, ways: Ways, log: FilteringBoundLogger) -> None:
+    registry = prometheus_client.CollectorRegistry()
+    outside = _outside(ways, registry)
+    at_work: list[Controller] = []
+
+    def ready() -> str | None:
+        if not at_work:
+            return "not started yet: Kubernetes or OpenStack does not answer"
+        return None if at_work[0].known else "Services and endpoints are not known yet"
+
+    async with serving.serving(serving.monitoring(registry, ready), config.controller.monitoring):
+        log.info("starting", monitoring=config.controller.monitoring, gateways=sorted(config.gateways))
+        api = Api(PatientTransport(outside.kube, outside.kube_calls))
+        cloud = Cloud(PatientSender(outside.cloud, outside.cloud_calls))
+        place = await finding.place_patiently(config, api, cloud, log)
+        controller = _controller(outside, place, log)
+        registry.register(ControllerCollector(controller))
+        at_work.append(controller)
+        await controller.run()
+
+
+def _controller(outside: Outside, place: Place, log: FilteringBoundLogger) -> Controller:
+    chance = random.Random()  # noqa: S311 - it spreads retries; nobody gains by guessing it
+    identity = f"{socket.gethostname()}_{chance.getrandbits(48):012x}"
+    log.info("found", cluster=place.cluster, network=place.network, subnet=place.subnet, identity=identity)
+    return Controller(outside, place, identity, clock=lambda: datetime.now(UTC), chance=chance, times=Times(), log=log)
+
+
+def _outside(ways: Ways, registry: prometheus_client.CollectorRegistry) -> Outside:
+    return Outside(
+        ways.kube,
+        ways.cloud,
+        ways.agents,
+        MeteredCalls("kubernetes", registry),
+        MeteredCalls("neutron", registry),
+        MeteredCalls("agent", registry),
+    )

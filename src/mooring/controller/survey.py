@@ -1,0 +1,184 @@
+"""Looking at everything without touching anything: Kubernetes, Neutron and the agents, whoever leads, if anybody does.
+
+Without Kubernetes there is nothing to tell. What else does not answer is told as missing.
+"""
+
+import asyncio
+import functools
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
+
+import msgspec
+import structlog
+from msgspec import Struct
+from structlog.typing import FilteringBoundLogger
+
+from mooring.cloud.api import Cloud
+from mooring.cloud.errors import CloudError
+from mooring.cloud.kinds import FLOATING_IPS, PORTS
+from mooring.controller import finding, wiring
+from mooring.controller.agents import Agents
+from mooring.controller.controller import LEASE
+from mooring.core.addresses import Place
+from mooring.core.surveyed import Asked, Leader, Owned, Sights, Survey
+from mooring.kube import election
+from mooring.kube.api import Api
+from mooring.kube.errors import KubeError, NotFound
+from mooring.kube.kinds import ENDPOINT_SLICES, LEASES, SERVICES
+from mooring.model.config import Config
+from mooring.model.errors import StartRefused
+from mooring.model.kubernetes import Lease
+from mooring.model.reports import Missing
+from mooring.wire.calls import CountedCalls
+from mooring.wire.http import Sender
+from mooring.wire.patient import PatientSender, PatientTransport
+
+PATIENCE = 10.0
+CLOUD_SECONDS = 30.0
+LOOKS = 3
+PAUSE = 1.0
+
+SILENT: FilteringBoundLogger = structlog.wrap_logger(
+    structlog.PrintLogger(), wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL)
+)
+"""What does not answer is told in the survey itself."""
+
+Find = Callable[[], Awaitable[Place]]
+
+
+class CannotLook(Exception):
+    """Kubernetes cannot be asked; the text says why and what to do."""
+
+
+class Sources(Struct, frozen=True):
+    """The ways to everything, and the time. `silent` are gateways that cannot even be asked, and why."""
+
+    api: Api
+    cloud: Cloud
+    find: Find
+    agents: Mapping[str, Sender]
+    clock: Callable[[], datetime]
+    silent: Mapping[str, str] = {}
+
+
+async def look(config: Config) -> Survey:
+    """A survey by the controller's configuration. Who may not read the agents' certificates still sees the rest."""
+    refused = ""
+    reachable = config
+    try:
+        wiring.client_tls(config.tls)
+    except StartRefused as error:
+        refused = str(error)
+        reachable = msgspec.structs.replace(config, gateways={})
+    try:
+        ways = wiring.ways(reachable)
+    except StartRefused as error:
+        raise CannotLook(str(error)) from error
+    try:
+        api = Api(PatientTransport(ways.kube, CountedCalls(), patience=PATIENCE))
+        cloud = Cloud(PatientSender(ways.cloud, CountedCalls(), patience=PATIENCE))
+        silent = {name: refused for name in config.gateways if name not in ways.agents}
+        find = functools.partial(finding.place, config, api, cloud)
+        return await survey(Sources(api, cloud, find, ways.agents, lambda: datetime.now(UTC), silent))
+    finally:
+        await ways.close()
+
+
+async def survey(sources: Sources) -> Survey:
+    """Everything as it is now.
+
+    Things are asked one beside the other while the controller goes on: a gateway that seems to be behind may only have
+    been asked before it was told. Therefore it is looked again, a few times, while there is somebody who tells it.
+    """
+    found = Survey(await _sights(sources))
+    for _ in range(LOOKS - 1):
+        if not found.lacking or not found.leads:
+            break
+        await asyncio.sleep(PAUSE)
+        found = Survey(await _sights(sources))
+    return found
+
+
+async def _sights(sources: Sources) -> Sights:
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            services = tasks.create_task(sources.api.list(SERVICES))
+            slices = tasks.create_task(sources.api.list(ENDPOINT_SLICES))
+            lease = tasks.create_task(_lease(sources.api))
+            owned = tasks.create_task(_owned(sources.cloud, sources.find))
+            asked = tasks.create_task(_ask(sources.agents))
+    except ExceptionGroup as failed:
+        refused = [each for each in failed.exceptions if isinstance(each, KubeError)]
+        if len(refused) < len(failed.exceptions):
+            raise
+        raise CannotLook(
+            f"Kubernetes cannot be looked at: {refused[0]}. See that kubernetes.kubeconfig, or KUBECONFIG, names a "
+            "cluster that answers, and a user who may list Services and EndpointSlices"
+        ) from failed
+    unasked = (Asked(name, failure=why) for name, why in sources.silent.items())
+    ours = owned.result()
+    return Sights(
+        now=sources.clock(),
+        leader=leader(lease.result()),
+        services=services.result().items,
+        slices=slices.result().items,
+        agents=tuple(sorted((*asked.result(), *unasked), key=lambda each: each.name)),
+        owned=ours if isinstance(ours, Owned) else None,
+        missing=(ours,) if isinstance(ours, Missing) else (),
+    )
+
+
+async def _lease(api: Api) -> Lease | None:
+    try:
+        return await api.get(LEASES, LEASE)
+    except NotFound:
+        return None
+
+
+async def _owned(cloud: Cloud, find: Find) -> Owned | Missing:
+    try:
+        async with asyncio.timeout(CLOUD_SECONDS):
+            place = await find()
+            ports = await cloud.list(PORTS, description=place.mark)
+            floating_ips = await cloud.list(FLOATING_IPS, description=place.mark)
+            gateways = await cloud.list(PORTS, id=place.gateways) if place.gateways else ()
+    except (CloudError, StartRefused) as error:
+        return Missing("OpenStack", str(error))
+    except TimeoutError:
+        return Missing("OpenStack", f"no answer within {CLOUD_SECONDS:g} s")
+    return Owned(place, ports, floating_ips, gateways)
+
+
+async def _ask(senders: Mapping[str, Sender]) -> tuple[Asked, ...]:
+    """What each agent answers, by the controller's own idea of an answer."""
+    agents = Agents(senders, SILENT)
+    await agents.ask()
+    return tuple(
+        Asked(each.name, each.state)
+        if each.failing_since is None
+        else Asked(each.name, failure=f"its agent does not answer: {each.failure}")
+        for each in agents.gateways.values()
+    )
+
+
+def leader(lease: Lease | None) -> Leader:
+    if lease is None:
+        return Leader()
+    spec = lease.spec
+    return Leader(
+        identity=spec.holder_identity or "",
+        since=_time(spec.acquire_time),
+        renewed=_time(spec.renew_time),
+        seconds=float(spec.lease_duration_seconds or 0),
+        epoch=election.epoch_of(lease),
+    )
+
+
+def _time(text: str | None) -> datetime | None:
+    """A time of a Lease; others may have written something else there."""
+    try:
+        found = datetime.fromisoformat(text or "")
+    except ValueError:
+        return None
+    return found if found.tzinfo else None

@@ -1,0 +1,48 @@
+"""Where the packets of a Service's port go, from its EndpointSlices. Knows nothing of how gateways choose among them.
+
+An endpoint counts while it is ready. When none is, those that are ending but still serve are better than none.
+"""
+
+import ipaddress
+from collections.abc import Iterable
+
+from mooring.model import names
+from mooring.model.gateway import Backend
+from mooring.model.kubernetes import Endpoint, EndpointSlice, Name, ServicePort
+
+
+def service_of(found: EndpointSlice) -> Name | None:
+    """The Service that a slice belongs to."""
+    service = found.metadata.labels.get(names.SERVICE_NAME)
+    return Name(found.metadata.namespace, service) if service else None
+
+
+def backends(port: ServicePort, address: str, slices: Iterable[EndpointSlice]) -> tuple[Backend, ...]:
+    """The backends of one port that an address of this family can be translated to, each once, in a fixed order."""
+    family = f"IPv{ipaddress.ip_address(address).version}"
+    found = [
+        (endpoint, number)
+        for each in slices
+        if each.address_type == family
+        for number in _numbers(port, each)
+        for endpoint in each.endpoints or ()
+        if endpoint.addresses
+    ]
+    usable = [each for each in found if ready(each[0])] or [each for each in found if _last_resort(each[0])]
+    # All addresses of one endpoint lead to the same place: the first will do.
+    return tuple(sorted({Backend(endpoint.addresses[0], number) for endpoint, number in usable}))
+
+
+def _numbers(port: ServicePort, found: EndpointSlice) -> Iterable[int]:
+    """The numbers under which the pods of a slice offer a Service's port."""
+    for each in found.ports or ():
+        if each.name == port.name and each.protocol == port.protocol and each.port is not None:
+            yield each.port
+
+
+def ready(endpoint: Endpoint) -> bool:
+    return endpoint.conditions.ready is not False
+
+
+def _last_resort(endpoint: Endpoint) -> bool:
+    return bool(endpoint.conditions.serving and endpoint.conditions.terminating)

@@ -1,0 +1,160 @@
+"""Why a Service is as it is: three verdicts from the very facts that decide its next step.
+
+whether it is ours  ->  whether it has an address  ->  whether packets reach it
+
+They stand on the Service as conditions, and `mooring why` prints them. Words are stable: what changes with every
+packet or pod has no place in them.
+"""
+
+from mooring.core import mapping
+from mooring.core.mapping import Seen
+from mooring.model import names
+from mooring.model.kubernetes import Condition, Service
+from mooring.model.reasons import Reason, Trouble, Verdict
+from mooring.model.steps import Clear, Publish, Rest, Step, Tell
+
+LONGEST = 1024
+
+FIXES = {
+    Reason.QUOTA_EXCEEDED: "Ask for a larger quota of the OpenStack project, or free what it has and does not need",
+    Reason.NO_MORE_ADDRESSES: "Make the subnet or its allocation pool larger, or delete Services that nobody needs",
+    Reason.CLOUD_FORBIDS: "Give the controller's OpenStack user the role that this call needs",
+    Reason.CLOUD_REFUSES: "See that the configured network, subnet and floating network belong together",
+    Reason.CLOUD_UNREACHABLE: "See that Neutron and Keystone answer the controller; it tries again by itself",
+}
+
+
+def decide(seen: Seen, trouble: Trouble | None = None) -> Step:
+    """The next step, together with what is to be told on the Service."""
+    step = mapping.next_step(seen)
+    match step:
+        case Publish(address):
+            return Publish(address, conditions(seen, trouble))
+        case Clear():
+            return Clear(conditions(seen, trouble))
+        case _:
+            pass
+    # On the way to an address nothing is told: the last write does it. Who has to wait is told what for.
+    waits = isinstance(step, Rest) or trouble is not None or (not seen.live and bool(seen.address))
+    wanted = conditions(seen, trouble)
+    return Tell(wanted) if waits and mapping.can_be_managed(seen.service) and not told(seen.service, wanted) else step
+
+
+def verdicts(seen: Seen, trouble: Trouble | None = None) -> tuple[Verdict, ...]:
+    """In order: what comes later depends on what comes first."""
+    accepted = _accepted(seen)
+    if not accepted.well:
+        return (accepted,)
+    allocated = _allocated(seen, trouble)
+    return accepted, allocated, _programmed(seen) if allocated.well else _waiting()
+
+
+def conditions(seen: Seen, trouble: Trouble | None = None) -> tuple[Condition, ...]:
+    """What a Service of ours is to say of itself; nothing, if it is none."""
+    if not mapping.can_be_managed(seen.service):
+        return ()
+    return tuple(
+        Condition(name, "True" if each.well else "False", each.reason.value, each.message[:LONGEST])
+        for name, each in zip(names.CONDITIONS, verdicts(seen, trouble), strict=False)
+    )
+
+
+def told(service: Service, wanted: tuple[Condition, ...]) -> bool:
+    """Whether a Service says just this, whatever others say on it."""
+    ours = [each for each in service.status.conditions if each.type in names.CONDITIONS]
+    return [_words(each) for each in ours] == [_words(each) for each in wanted]
+
+
+def as_they_stand(service: Service, wanted: tuple[Condition, ...], now: str) -> list[Condition]:
+    """All conditions of a Service with ours as wanted: others' stay, and what did not turn keeps its time."""
+    since = {(each.type, each.status): each.last_transition_time for each in service.status.conditions}
+    others = [each for each in service.status.conditions if each.type not in names.CONDITIONS]
+    return others + [
+        Condition(each.type, each.status, each.reason, each.message, since.get((each.type, each.status)) or now)
+        for each in wanted
+    ]
+
+
+def last_trouble(service: Service) -> Trouble | None:
+    """What went wrong when a controller last tried, as it said on the Service."""
+    for each in service.status.conditions:
+        if each.type == names.ALLOCATED and each.status == "False":
+            reason = next((reason for reason in FIXES if reason.value == each.reason), None)
+            if reason is not None:
+                return Trouble(reason, each.message.removesuffix(f". {FIXES[reason]}."))
+    return None
+
+
+def _accepted(seen: Seen) -> Verdict:
+    service = seen.service
+    spec = service.spec
+    if service.deleting:
+        return _ill(Reason.ENDING, f"It is being deleted since {service.metadata.deletion_timestamp}")
+    if spec.type != "LoadBalancer":
+        return _ill(Reason.NOT_LOAD_BALANCER, f"Its type is {spec.type}", "Set spec.type to LoadBalancer")
+    if spec.load_balancer_class != names.GATEWAY_CLASS:
+        has = f"class {spec.load_balancer_class}" if spec.load_balancer_class else "no class"
+        return _ill(
+            Reason.OTHER_CLASS,
+            f"It has {has}, and Mooring serves {names.GATEWAY_CLASS}",
+            f"A class cannot be changed: make the Service anew with spec.loadBalancerClass {names.GATEWAY_CLASS}",
+        )
+    if service.metadata.annotations.get(names.MANAGED) == "false":
+        fact = f'Its annotation {names.MANAGED} says "false"'
+        return _ill(Reason.OPTED_OUT, fact, "Take the annotation away to have it served")
+    if mapping.foreign(seen):
+        shown = ", ".join(each.ip or each.hostname for each in service.status.load_balancer.ingress)
+        return _ill(
+            Reason.FOREIGN_ADDRESS,
+            f"It shows {shown}, which somebody else gave it",
+            "Find who serves it, or clear status.loadBalancer if nobody does",
+        )
+    return _well(Reason.ACCEPTED, "It is served by the gateways")
+
+
+def _allocated(seen: Seen, trouble: Trouble | None) -> Verdict:
+    if seen.fits:
+        inner = f", which is {seen.inner} to the gateways" if seen.inner != seen.address else ""
+        port = mapping.port_of(seen.service)
+        return _well(Reason.ALLOCATED, f"Its address is {seen.address}{inner}, port {port}")
+    if trouble is not None:
+        return _ill(trouble.reason, trouble.text.rstrip("."), FIXES[trouble.reason])
+    if seen.rival:
+        fact = f"On the address that it had, {seen.rival} has one of its ports"
+        return _ill(Reason.PORT_TAKEN, fact, "It gets another address by itself")
+    return _ill(Reason.NO_ADDRESS_YET, "It has no address yet", "The controller gives it one; is it running?")
+
+
+def _programmed(seen: Seen) -> Verdict:
+    if not seen.live:
+        return _ill(
+            Reason.NO_GATEWAY,
+            "No gateway answers the controller",
+            "See that `mooring agent` runs on the gateways and that their certificates are valid",
+        )
+    if not seen.served:
+        fact = "Not every live gateway has acknowledged it yet"
+        return _ill(Reason.WAITING_FOR_GATEWAYS, fact, "It comes by itself; `mooring status` shows who lacks it")
+    if not seen.endpoints:
+        return _well(
+            Reason.NO_ENDPOINTS,
+            "All live gateways know it, and refuse its connections, because no endpoint of it is ready",
+            "See that its selector matches pods, that they are ready, and that targetPort is what they listen on",
+        )
+    return _well(Reason.PROGRAMMED, "All live gateways serve it")
+
+
+def _waiting() -> Verdict:
+    return _ill(Reason.WAITING_FOR_ADDRESS, "Packets can come once it has an address")
+
+
+def _well(reason: Reason, fact: str, fix: str = "") -> Verdict:
+    return Verdict(reason, fact, fix, well=True)
+
+
+def _ill(reason: Reason, fact: str, fix: str = "") -> Verdict:
+    return Verdict(reason, fact, fix, well=False)
+
+
+def _words(condition: Condition) -> tuple[str, str, str, str]:
+    return condition.type, condition.status, condition.reason, condition.message

@@ -1,0 +1,256 @@
+"""What people are told about everything, about one Service, and about what comes next: from a survey to reports."""
+
+import difflib
+from collections.abc import Iterable, Iterator
+
+from mooring.core import endpoints, mapping, wording
+from mooring.core.cleaning import CleaningStep, Pair, Unpair
+from mooring.core.surveyed import Survey
+from mooring.model.cloud import Port
+from mooring.model.gateway import Vrrp
+from mooring.model.kubernetes import Name, Service
+from mooring.model.reasons import Reason, Verdict
+from mooring.model.reports import (
+    AddressReport,
+    Carried,
+    ControllerReport,
+    EndpointsReport,
+    GatewayReport,
+    Mark,
+    Missing,
+    PlanReport,
+    PortEndpoints,
+    ServiceReport,
+    State,
+    StatusReport,
+    StepReport,
+    VerdictReport,
+    WhyReport,
+)
+from mooring.model.steps import Rest, Step, Tell
+
+LEAVING = {Reason.ENDING, Reason.NOT_LOAD_BALANCER, Reason.OTHER_CLASS, Reason.OPTED_OUT}
+PASSING = {Reason.NO_ADDRESS_YET, Reason.PORT_TAKEN, Reason.WAITING_FOR_ADDRESS, Reason.WAITING_FOR_GATEWAYS}
+NOT_RUNNING = {Vrrp.FAULT, Vrrp.STOPPED}
+ANY_ADDRESS = {"IPv4": "0.0.0.0", "IPv6": "::"}  # noqa: S104 - nobody listens there: it stands for its family
+CLOSE = 3
+"""How many names are told to somebody who mistyped one."""
+
+
+def status(survey: Survey) -> StatusReport:
+    """How everything is. Services of others are counted only."""
+    steps = survey.next_steps()
+    services = [each for each in survey.services.values() if survey.ours(each)]
+    told = tuple(_service(survey, each, steps.get(each.name)) for each in services)
+    gateways = tuple(_gateways(survey))
+    problems = tuple(_problems(survey, gateways))
+    missing = _missing(survey)
+    balanced = sum(each.spec.type == "LoadBalancer" and not survey.ours(each) for each in survey.services.values())
+    return StatusReport(
+        well=not problems and not missing and all(each.state == "served" for each in told),
+        controller=_controller(survey),
+        gateways=gateways,
+        addresses=tuple(_addresses(survey)),
+        services=told,
+        others=balanced,
+        problems=problems,
+        missing=missing,
+    )
+
+
+def why(survey: Survey, service: Service) -> WhyReport:
+    """Why a Service is as it is."""
+    verdicts = survey.verdicts(service)
+    step = survey.next_step(service)
+    state = _state(survey, service, verdicts, step)
+    return WhyReport(
+        service=str(service.name),
+        well=state == "served",
+        state=state,
+        verdicts=tuple(VerdictReport(_mark(each), each.reason.value, each.fact, each.fix) for each in verdicts),
+        as_told=survey.picture is None and mapping.can_be_managed(service),
+        gateways=tuple(_gateways(survey)),
+        endpoints=_endpoints(survey, service),
+        next=None if step is None or isinstance(step, Rest) else _step(str(service.name), step),
+        leads=survey.leads,
+        missing=_missing(survey),
+    )
+
+
+def plan(survey: Survey) -> PlanReport:
+    """What a controller does next."""
+    steps = sorted(survey.next_steps().items())
+    return PlanReport(
+        services=tuple(_step(str(name), step) for name, step in steps if not isinstance(step, Rest)),
+        gateways=survey.lacking,
+        cleaning=tuple(_step(_about(each), each) for each in survey.clean_up()),
+        waiting=tuple(_step(_about(each), each) for each in survey.waiting()),
+        leads=survey.leads,
+        missing=_missing(survey),
+    )
+
+
+def close_to(wanted: Name, known: Iterable[Name]) -> tuple[Name, ...]:
+    """Names that somebody may have meant: the same in other namespaces first, then what is spelt alike."""
+    every = sorted(known)
+    same = [each for each in every if each.name == wanted.name]
+    near = [each.name for each in every if each.namespace == wanted.namespace]
+    alike = [Name(wanted.namespace, each) for each in difflib.get_close_matches(wanted.name, near, CLOSE)]
+    return tuple([*same, *alike][:CLOSE])
+
+
+def _service(survey: Survey, service: Service, step: Step | None) -> ServiceReport:
+    verdicts = survey.verdicts(service)
+    telling = next((each for each in verdicts if _mark(each) != "ok"), verdicts[-1] if verdicts else None)
+    return ServiceReport(
+        namespace=service.name.namespace,
+        name=service.name.name,
+        address=", ".join(each.ip or each.hostname for each in service.status.load_balancer.ingress),
+        state=_state(survey, service, verdicts, step),
+        reason=telling.reason.value if telling else "",
+        message=telling.message if telling else "No controller has said anything about it yet.",
+    )
+
+
+def _state(survey: Survey, service: Service, verdicts: tuple[Verdict, ...], step: Step | None) -> State:
+    """From the first verdict that is not quite well, as each stands for one row.
+
+    verdict                step            ->  state
+    -------                ----                -----
+    all are well           rest, or tell       served
+    all are well           another             waiting: they are about to be carried out
+    no endpoints           -                   refusing
+    it comes by itself     -                   waiting
+    not ours any more      -                   waiting, while it has something of ours; else other
+    something else         -                   stuck
+    """
+    if survey.picture is None and mapping.can_be_managed(service):
+        return "unknown"
+    reason = next((each.reason for each in verdicts if _mark(each) != "ok"), None)
+    if reason is None:
+        return "served" if isinstance(step, Rest | Tell) else "waiting"
+    if reason in LEAVING:
+        return "waiting" if survey.ours(service) else "other"
+    if reason is Reason.NO_ENDPOINTS:
+        return "refusing"
+    return "waiting" if reason in PASSING else "stuck"
+
+
+def _mark(verdict: Verdict) -> Mark:
+    """What is well and asks for something to be done is worth a look all the same."""
+    if not verdict.well:
+        return "not"
+    return "warn" if verdict.fix or verdict.reason is Reason.NO_ENDPOINTS else "ok"
+
+
+def _controller(survey: Survey) -> ControllerReport:
+    leader = survey.sights.leader
+    renewed = leader.renewed
+    return ControllerReport(
+        leads=survey.leads,
+        identity=leader.identity,
+        since=leader.since.strftime("%Y-%m-%dT%H:%M:%SZ") if leader.since else "",
+        renewed=renewed.strftime("%Y-%m-%dT%H:%M:%SZ") if renewed else "",
+        renewed_seconds_ago=round((survey.sights.now - renewed).total_seconds(), 1) if renewed else None,
+        epoch=leader.epoch,
+    )
+
+
+def _gateways(survey: Survey) -> Iterator[GatewayReport]:
+    for each in survey.sights.agents:
+        state = each.state
+        if state is None:
+            yield GatewayReport(each.name, answers=False, failure=each.failure)
+            continue
+        yield GatewayReport(
+            each.name,
+            answers=True,
+            vrrp=state.vrrp.value,
+            epoch=state.held.epoch,
+            generation=state.held.generation,
+            current=survey.holds(state),
+            stale=state.stale,
+            version=state.version,
+        )
+
+
+def _problems(survey: Survey, gateways: tuple[GatewayReport, ...]) -> Iterator[str]:
+    leader = survey.sights.leader
+    if not survey.leads:
+        last = f"{leader.identity} led last" if leader.identity else "no Lease is held"
+        yield f"Nobody leads: {last}. See that `mooring controller` runs, and what its log says."
+    for each in gateways:
+        if each.current is False:
+            held = f"epoch {each.epoch}, generation {each.generation}" if each.epoch else "nothing"
+            yield f"Gateway {each.name} lacks the wanted document: it holds {held}."
+        if each.stale:
+            yield f"Gateway {each.name} is stale: no leader speaks to it, or it stays behind. It gives way to others."
+    yield from _vrrp_problems(survey)
+
+
+def _vrrp_problems(survey: Survey) -> Iterator[str]:
+    for name, state in survey.answering:
+        if state.vrrp in NOT_RUNNING:
+            yield f"keepalived of gateway {name} is in the state {state.vrrp.value}."
+    masters = [name for name, state in survey.answering if state.vrrp is Vrrp.MASTER]
+    if len(masters) > 1:
+        yield f"Gateways {', '.join(masters)} all hold the addresses: they do not hear each other's adverts."
+    unknown = any(state.vrrp is Vrrp.UNKNOWN for _, state in survey.answering)
+    if survey.answering and not masters and not unknown:
+        yield "No gateway that answers holds the addresses."
+
+
+def _addresses(survey: Survey) -> Iterator[AddressReport]:
+    view = survey.picture
+    if view is None:
+        return
+    carried: dict[str, list[Carried]] = {}
+    for service in survey.services.values():
+        port = mapping.port_of(service)
+        if port is not None and mapping.mapped(service):
+            carried.setdefault(port, []).append(Carried(str(service.name), _ports(service)))
+    going = frozenset(view.addresses.going())
+    for port in sorted(view.addresses.ports):
+        yield AddressReport(
+            public=view.addresses.public(port) or "",
+            inner=view.addresses.address(port) or "",
+            port=port,
+            carries=tuple(carried.get(port, ())),
+            going=port in going,
+        )
+
+
+def _ports(service: Service) -> tuple[str, ...]:
+    return tuple(f"{key.port}/{key.protocol}" for key in sorted(mapping.keys(service), key=lambda key: key.port))
+
+
+def _endpoints(survey: Survey, service: Service) -> EndpointsReport:
+    slices = survey.slices_of(service)
+    every = [endpoint for each in slices for endpoint in each.endpoints or ()]
+    family = next(iter(service.spec.ip_families), "IPv4")
+    address = survey.seen(service).inner or ANY_ADDRESS.get(family, ANY_ADDRESS["IPv4"])
+    return EndpointsReport(
+        slices=len(slices),
+        endpoints=len(every),
+        ready=sum(endpoints.ready(each) for each in every),
+        ports=tuple(
+            PortEndpoints(f"{each.port}/{each.protocol}", len(endpoints.backends(each, address, slices)))
+            for each in service.spec.ports
+        ),
+    )
+
+
+def _missing(survey: Survey) -> tuple[Missing, ...]:
+    silent = (each for each in survey.sights.agents if each.state is None)
+    return (*survey.sights.missing, *(Missing(f"gateway {each.name}", each.failure) for each in silent))
+
+
+def _step(about: str, step: Step | CleaningStep) -> StepReport:
+    return StepReport(type(step).__name__, about, wording.to_do(step), wording.details(step))
+
+
+def _about(step: CleaningStep) -> str:
+    if isinstance(step, Pair | Unpair):
+        return f"port {step.gateway} of a gateway"
+    kind = "port" if isinstance(step.what, Port) else "floating IP"
+    return f"{kind} {step.what.id}"

@@ -1,0 +1,221 @@
+"""Everything that there is, as it was seen at one time, and what follows from it.
+
+It stands on the controller's own picture, so that people are told the controller's own decisions and nobody decides
+twice. Knows nothing of how anything was asked for.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from functools import cached_property
+
+import msgspec
+from msgspec import Struct
+
+from mooring.core import cleaning, endpoints, explaining, gateway_document, mapping, picture
+from mooring.core.addresses import Addresses, Place
+from mooring.core.cleaning import CleaningStep, Remove
+from mooring.core.mapping import Seen
+from mooring.core.picture import Gateways, Picture
+from mooring.model import names
+from mooring.model.cloud import FloatingIp, Port
+from mooring.model.gateway import Document, State
+from mooring.model.kubernetes import Condition, EndpointSlice, Name, Service
+from mooring.model.reasons import Reason, Trouble, Verdict
+from mooring.model.reports import Missing
+from mooring.model.steps import Annotate, Step
+
+NEVER = float("inf")
+
+
+class Leader(Struct, frozen=True):
+    """Who leads by the Lease, or led last."""
+
+    identity: str = ""
+    since: datetime | None = None
+    renewed: datetime | None = None
+    seconds: float = 0.0
+    epoch: int = 0
+
+    def leads(self, now: datetime) -> bool:
+        return bool(self.identity) and self.renewed is not None and (now - self.renewed).total_seconds() <= self.seconds
+
+
+class Asked(Struct, frozen=True):
+    """A gateway, and what its agent answered; None, if it did not, and why."""
+
+    name: str
+    state: State | None = None
+    failure: str = ""
+
+
+class Owned(Struct, frozen=True):
+    """What is ours in OpenStack, and the gateways' own ports."""
+
+    place: Place
+    ports: tuple[Port, ...] = ()
+    floating_ips: tuple[FloatingIp, ...] = ()
+    gateways: tuple[Port, ...] = ()
+
+
+class Sights(Struct, frozen=True):
+    """What was seen of everything. `owned` is None where OpenStack could not be asked."""
+
+    now: datetime
+    leader: Leader
+    services: tuple[Service, ...]
+    slices: tuple[EndpointSlice, ...]
+    agents: tuple[Asked, ...]
+    owned: Owned | None
+    missing: tuple[Missing, ...] = ()
+
+
+class Survey:
+    """What follows from what was seen; worked out when it is asked for, and once."""
+
+    def __init__(self, sights: Sights) -> None:
+        self.sights = sights
+        self.services = {each.name: each for each in sorted(sights.services, key=lambda each: each.name)}
+        self._slices: dict[Name, list[EndpointSlice]] = {}
+        for each in sights.slices:
+            if name := endpoints.service_of(each):
+                self._slices.setdefault(name, []).append(each)
+
+    @property
+    def leads(self) -> bool:
+        return self.sights.leader.leads(self.sights.now)
+
+    @property
+    def answering(self) -> tuple[tuple[str, State], ...]:
+        """The gateways that answer; what counts for the controller as live."""
+        return tuple((each.name, each.state) for each in self.sights.agents if each.state is not None)
+
+    @cached_property
+    def picture(self) -> Picture | None:
+        """As a leader paints it when it begins; None where OpenStack could not be asked."""
+        return painted(self.sights.owned, self.services.values()) if self.sights.owned else None
+
+    @cached_property
+    def document(self) -> Document | None:
+        """What the gateways should hold. Epoch and generation are a leader's, and nobody else can tell them."""
+        view, owned = self.picture, self.sights.owned
+        if view is None or owned is None:
+            return None
+        wanted = [
+            each for service in self.services.values() for each in view.forwards(service, self.slices_of(service))
+        ]
+        seed = gateway_document.seed(owned.place.cluster)
+        return gateway_document.document(wanted, epoch=0, generation=0, seed=seed)
+
+    def holds(self, state: State) -> bool | None:
+        """Whether a gateway holds what it should; what two documents do alike, they have the same digest for."""
+        return None if self.document is None else state.held.digest == self.document.digest
+
+    @cached_property
+    def lacking(self) -> tuple[str, ...]:
+        """The gateways that answer and have to be told."""
+        return tuple(name for name, state in self.answering if self.holds(state) is False)
+
+    @cached_property
+    def gateways(self) -> Gateways:
+        acknowledged = None if self.document is None or self.lacking else picture.acknowledged(self.document)
+        return Gateways(acknowledged, live=bool(self.answering))
+
+    def slices_of(self, service: Service) -> tuple[EndpointSlice, ...]:
+        return tuple(self._slices.get(service.name, ()))
+
+    def ours(self, service: Service) -> bool:
+        """Whether it is to be served by us, or has something of ours still."""
+        ports = self.picture.addresses.ports if self.picture else {}
+        return mapping.can_be_managed(service) or mapping.marked(service) or mapping.port_of(service) in ports
+
+    def seen(self, service: Service, view: Picture | None = None) -> Seen:
+        view = view or self.picture
+        if view is None:
+            return Seen(service, shows_ours=True)
+        seen = view.seen(service, self.slices_of(service), self.gateways)
+        return self._by_the_leader(seen) if self._by_hearsay and mapping.can_be_managed(service) else seen
+
+    @property
+    def _by_hearsay(self) -> bool:
+        """No gateway answers here, where the way or a certificate may be missing; who leads may be answered."""
+        return not self.answering and self.leads
+
+    def _by_the_leader(self, seen: Seen) -> Seen:
+        """What a leader last wrote about the gateways, which it writes anew as soon as none is live."""
+        said = next((each for each in seen.service.status.conditions if each.type == names.PROGRAMMED), None)
+        served = said is not None and said.status == "True"
+        live = said is None or said.reason != Reason.NO_GATEWAY.value
+        return msgspec.structs.replace(seen, served=served, live=live)
+
+    def verdicts(self, service: Service) -> tuple[Verdict, ...]:
+        """Why it is as it is. Where OpenStack could not be asked: as far as that can be told, else what it says."""
+        seen = self.seen(service)
+        if self.picture is None and mapping.can_be_managed(service):
+            return _as_told(service)
+        return explaining.verdicts(seen, _trouble(seen))
+
+    def next_step(self, service: Service) -> Step | None:
+        """What a controller does about it next; None, if nobody can tell."""
+        if self.picture is None:
+            return None
+        seen = self.seen(service)
+        return explaining.decide(seen, _trouble(seen))
+
+    def next_steps(self) -> dict[Name, Step]:
+        """What a controller does next about each of all Services: who comes first takes from who comes later."""
+        if self.sights.owned is None:
+            return {}
+        view = painted(self.sights.owned, self.services.values())
+        found = {}
+        for service in sorted(self.services.values(), key=mapping.precedence):
+            seen = self.seen(service, view)
+            step = found[service.name] = explaining.decide(seen, _trouble(seen))
+            if isinstance(step, Annotate):
+                view.give(service, step.port)
+        return found
+
+    def clean_up(self) -> tuple[CleaningStep, ...]:
+        """What a controller cleans up next. When it saw a tag first only itself can tell: nothing is deleted here."""
+        return self._clean_up(wait=NEVER)
+
+    def waiting(self) -> tuple[Remove, ...]:
+        """What bears the tag that says that it goes, and is deleted when it has been seen for long enough."""
+        return tuple(each for each in self._clean_up(wait=0.0) if isinstance(each, Remove))
+
+    def _clean_up(self, *, wait: float) -> tuple[CleaningStep, ...]:
+        owned = self.sights.owned
+        if owned is None or self.picture is None:
+            return ()
+        needed = self.picture.used()
+        return cleaning.steps(
+            owned.ports, owned.floating_ips, needed, gateways=owned.gateways, tagged_for={}, wait=wait
+        )
+
+
+def painted(owned: Owned, services: Iterable[Service]) -> Picture:
+    """The picture from everything at once. What is owned is taken in first, by who the world already knows."""
+    addresses = Addresses(owned.place)
+    addresses.replace(owned.ports, owned.floating_ips, owned.gateways)
+    view = Picture(addresses)
+    view.offer()
+    for service in sorted(services, key=mapping.precedence):
+        view.claim(service)
+    return view
+
+
+def _trouble(seen: Seen) -> Trouble | None:
+    """What a controller said that went wrong, for as long as it matters."""
+    return None if seen.fits else explaining.last_trouble(seen.service)
+
+
+REASONS: Mapping[str, Reason] = {each.value: each for each in Reason}
+
+
+def _as_told(service: Service) -> tuple[Verdict, ...]:
+    """The conditions that a controller wrote; what does not come from one of ours is left out."""
+    said: dict[str, Condition] = {each.type: each for each in service.status.conditions}
+    return tuple(
+        Verdict(REASONS[each.reason], each.message.rstrip("."), well=each.status == "True")
+        for each in (said.get(name) for name in names.CONDITIONS)
+        if each is not None and each.reason in REASONS
+    )

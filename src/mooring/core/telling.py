@@ -1,0 +1,45 @@
+"""What is worth an event on a Service, in words for `kubectl describe`. Knows nothing of how events are written."""
+
+from msgspec import Struct
+
+from mooring.model.kubernetes import Condition, Service
+from mooring.model.reasons import Reason
+from mooring.model.steps import Clear, Publish, Step, Tell
+
+NORMAL, WARNING = "Normal", "Warning"
+QUIET = {Reason.WAITING_FOR_ADDRESS.value, Reason.NO_ADDRESS_YET.value, Reason.WAITING_FOR_GATEWAYS.value}
+"""On the way to something better; the condition is enough."""
+
+
+class News(Struct, frozen=True):
+    """One event: what was done, and why a person may want to know."""
+
+    type: str
+    reason: str
+    action: str
+    note: str
+
+
+def news(service: Service, step: Step) -> tuple[News, ...]:
+    """What a step that was just taken is worth telling."""
+    shown = ", ".join(each.ip or each.hostname for each in service.status.load_balancer.ingress)
+    match step:
+        case Publish(address, conditions) if shown:
+            note = f"It showed {shown}, which is not its address; it shows {address} again."
+            return News(WARNING, "Restored", "Publish", note), *_warnings(conditions)
+        case Publish(address, conditions):
+            return News(NORMAL, "Published", "Publish", f"Its address is {address}."), *_warnings(conditions)
+        case Clear(conditions) if shown:
+            return News(NORMAL, "Withdrawn", "Withdraw", f"{shown} is no longer its address."), *_warnings(conditions)
+        case Tell(conditions):
+            return _warnings(conditions)
+        case _:
+            return ()
+
+
+def _warnings(conditions: tuple[Condition, ...]) -> tuple[News, ...]:
+    return tuple(
+        News(WARNING, each.reason, "Serve", each.message)
+        for each in conditions
+        if (each.status != "True" or each.reason == Reason.NO_ENDPOINTS.value) and each.reason not in QUIET
+    )

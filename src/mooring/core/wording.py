@@ -1,0 +1,54 @@
+"""Steps in words: for one line of a log, and for `mooring plan`."""
+
+from mooring.core.cleaning import CleaningStep, Doom, Label, Pair, Remove, Rescue, Unpair
+from mooring.model.cloud import FloatingIp, Port
+from mooring.model.reasons import Reason
+from mooring.model.steps import Annotate, Clear, Forget, LetGo, MakePort, Manage, Publish, Push, Rest, Step, Tell
+
+PHRASES: dict[type[Step | CleaningStep], tuple[str, str]] = {
+    Rest: ("nothing to do", "nothing"),
+    Manage: ("taken on", "take it on: annotation and finalizers"),
+    MakePort: ("address made", "make a port, with a floating IP where they are wanted"),
+    Annotate: ("port given", "give it a port that has room for it"),
+    Push: ("gateways told", "tell the gateways"),
+    Publish: ("address published", "publish its address"),
+    Clear: ("address withdrawn", "take its address back"),
+    Tell: ("conditions written", "write its conditions"),
+    Forget: ("port taken away", "take its port away"),
+    LetGo: ("let go", "let it go: annotation and finalizers"),
+    Pair: ("gateway may use addresses", "let a gateway use addresses"),
+    Unpair: ("gateway may no longer use addresses", "no longer let a gateway use addresses"),
+    Label: ("tagged as ours", "tag it as ours"),
+    Doom: ("tagged as going", "tag it as going, because nobody needs it"),
+    Rescue: ("kept after all", "keep it after all"),
+    Remove: ("deleted", "delete it"),
+}
+"""What was done, and what would be done."""
+
+
+def done(step: Step | CleaningStep) -> str:
+    return PHRASES[type(step)][0]
+
+
+def to_do(step: Step | CleaningStep) -> str:
+    return PHRASES[type(step)][1]
+
+
+def details(step: Step | CleaningStep) -> dict[str, str]:
+    """What a step is done with."""
+    found: dict[str, str] = {}
+    for name in step.__struct_fields__:
+        match getattr(step, name):
+            case Port() as port:
+                found |= {"port": port.id, "address": ",".join(each.ip_address for each in port.fixed_ips)}
+            case FloatingIp() as floating_ip:
+                found |= {"floating_ip": floating_ip.id, "address": floating_ip.floating_ip_address}
+            case Reason() as reason:
+                found["reason"] = reason.value
+            case str(text):
+                found[name] = text
+            case tuple(items) if name == "conditions":
+                found |= {"reasons": ",".join(each.reason for each in items)} if items else {}
+            case tuple(items):
+                found[name] = ",".join(items)
+    return found

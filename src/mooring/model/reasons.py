@@ -1,0 +1,55 @@
+"""The closed list of reasons: why a Service is as it is. Each stands in conditions, events and `mooring why`.
+
+Each is a heading of the reference, where a person finds what it means and what to do.
+"""
+
+import enum
+
+from msgspec import Struct
+
+
+class Reason(enum.Enum):
+    """The value is what people see."""
+
+    # whether it is ours
+    ACCEPTED = "Accepted"
+    NOT_LOAD_BALANCER = "NotLoadBalancer"
+    OTHER_CLASS = "OtherClass"
+    OPTED_OUT = "OptedOut"
+    ENDING = "Ending"
+    FOREIGN_ADDRESS = "ForeignAddress"
+    # whether it has an address
+    ALLOCATED = "Allocated"
+    NO_ADDRESS_YET = "NoAddressYet"
+    PORT_TAKEN = "PortTaken"
+    QUOTA_EXCEEDED = "QuotaExceeded"
+    NO_MORE_ADDRESSES = "NoMoreAddresses"
+    CLOUD_FORBIDS = "CloudForbids"
+    CLOUD_REFUSES = "CloudRefuses"
+    CLOUD_UNREACHABLE = "CloudUnreachable"
+    # whether packets reach it
+    PROGRAMMED = "Programmed"
+    NO_ENDPOINTS = "NoEndpoints"
+    NO_GATEWAY = "NoGateway"
+    WAITING_FOR_GATEWAYS = "WaitingForGateways"
+    WAITING_FOR_ADDRESS = "WaitingForAddress"
+
+
+class Verdict(Struct, frozen=True):
+    """One answer to `why`: is it well, the reason, the fact that tells it, and what to do where it is not well."""
+
+    reason: Reason
+    fact: str
+    fix: str = ""
+    well: bool = True
+
+    @property
+    def message(self) -> str:
+        return f"{self.fact}. {self.fix}." if self.fix else f"{self.fact}."
+
+
+class Trouble(Struct, frozen=True):
+    """What went wrong at the last try, as the outside told it."""
+
+    reason: Reason
+    text: str

@@ -1,0 +1,169 @@
+"""What `mooring status`, `mooring why` and `mooring plan` tell, as data: the very structs that `-o json` prints.
+
+Fields are added, never renamed or given another meaning. Times are texts as Kubernetes writes them.
+"""
+
+from collections.abc import Mapping
+from typing import Literal
+
+from msgspec import Struct
+
+State = Literal["served", "refusing", "waiting", "stuck", "other", "unknown"]
+"""How a Service is:
+
+served    packets reach it
+refusing  it has its address, and no endpoint: connections are refused
+waiting   the controller goes on by itself, if one leads
+stuck     somebody has to do something
+other     it is not Mooring's
+unknown   OpenStack could not be asked
+"""
+Mark = Literal["ok", "warn", "not"]
+
+
+class Missing(Struct, frozen=True):
+    """Something that could not be looked at, and why."""
+
+    what: str
+    why: str
+
+
+class ControllerReport(Struct, frozen=True):
+    """Who leads, by the Lease. Without `leads`, it is who led last."""
+
+    leads: bool = False
+    identity: str = ""
+    since: str = ""
+    renewed: str = ""
+    renewed_seconds_ago: float | None = None
+    epoch: int = 0
+
+
+class GatewayReport(Struct, frozen=True):
+    """One gateway, as its agent answers. `current`: it holds the wanted document; null where nobody can tell."""
+
+    name: str
+    answers: bool
+    vrrp: str = ""
+    epoch: int = 0
+    generation: int = 0
+    current: bool | None = None
+    stale: bool = False
+    version: str = ""
+    failure: str = ""
+
+
+class Carried(Struct, frozen=True):
+    """What a Service has on an address: ports as `80/TCP`."""
+
+    service: str
+    ports: tuple[str, ...]
+
+
+class AddressReport(Struct, frozen=True):
+    """An address that Mooring has made. `going`: it bears the tag that says that it goes away."""
+
+    public: str
+    inner: str
+    port: str
+    carries: tuple[Carried, ...] = ()
+    going: bool = False
+
+
+class ServiceReport(Struct, frozen=True):
+    """A Service of Mooring's. `address` is what it shows; reason and message are those of what matters most."""
+
+    namespace: str
+    name: str
+    address: str
+    state: State
+    reason: str
+    message: str
+
+
+class StatusReport(Struct, frozen=True):
+    """What `mooring status` tells. `problems` are sentences about everything that is not a single Service.
+
+    `others` counts the Services of type LoadBalancer that are not Mooring's.
+    """
+
+    well: bool
+    controller: ControllerReport
+    gateways: tuple[GatewayReport, ...]
+    addresses: tuple[AddressReport, ...]
+    services: tuple[ServiceReport, ...]
+    others: int
+    problems: tuple[str, ...] = ()
+    missing: tuple[Missing, ...] = ()
+
+
+class VerdictReport(Struct, frozen=True):
+    """One answer to `why`. `warn`: well as far as Mooring goes, and yet there is something to do."""
+
+    mark: Mark
+    reason: str
+    fact: str
+    fix: str = ""
+
+
+class PortEndpoints(Struct, frozen=True):
+    """How many endpoints packets to a port, such as `80/TCP`, are sent to."""
+
+    port: str
+    endpoints: int
+
+
+class EndpointsReport(Struct, frozen=True):
+    """What the EndpointSlices of a Service say: `ready` of `endpoints`, in so many `slices`."""
+
+    slices: int
+    endpoints: int
+    ready: int
+    ports: tuple[PortEndpoints, ...]
+
+
+class StepReport(Struct, frozen=True):
+    """Something to do: `step` is its name, `to_do` the same in words, `about` the object, `details` what with."""
+
+    step: str
+    about: str
+    to_do: str
+    details: Mapping[str, str]
+
+
+class WhyReport(Struct, frozen=True):
+    """What `mooring why` tells. `verdicts` in order: what comes later depends on what comes first.
+
+    `as_told`: OpenStack could not be asked, so the verdicts are what a controller last wrote on the Service. `next` is
+    null where nothing is to be done, or where nobody can tell.
+    """
+
+    service: str
+    well: bool
+    state: State
+    verdicts: tuple[VerdictReport, ...]
+    as_told: bool
+    gateways: tuple[GatewayReport, ...]
+    endpoints: EndpointsReport
+    next: StepReport | None
+    leads: bool
+    missing: tuple[Missing, ...] = ()
+
+
+class PlanReport(Struct, frozen=True):
+    """What `mooring plan` tells: the next step of each Service that has one, then what of ours is cleaned up.
+
+    `gateways` are those that have to be told. `waiting` is what bears the tag that says that it goes, and is deleted
+    once its time has come.
+    """
+
+    services: tuple[StepReport, ...]
+    gateways: tuple[str, ...]
+    cleaning: tuple[StepReport, ...]
+    waiting: tuple[StepReport, ...]
+    leads: bool
+    missing: tuple[Missing, ...] = ()
+
+    @property
+    def has_steps(self) -> bool:
+        return bool(self.services or self.gateways or self.cleaning)

@@ -1,0 +1,209 @@
+"""The agent's interface over TLS on loopback: what it answers to whom."""
+
+import asyncio
+import ssl
+import threading
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import aiohttp
+import msgspec
+import pytest
+
+from mooring.core import gateway_document
+from mooring.host.certificates import Role
+from mooring.host.keepalived import KeepalivedError
+from mooring.host.nftables import NftError
+from mooring.model.gateway import Backend, Document, Forward, Heartbeat, Refusal, State
+from tests.agent.agents import Certificates, Running, client, client_tls, running
+from tests.patience import until
+
+WEB = Forward("10.0.0.5", "TCP", 80, "shop/web", (Backend("10.1.0.7", 8080),))
+DNS = Forward("10.0.0.6", "UDP", 53, "shop/dns")
+
+Scene = Callable[[aiohttp.ClientSession, Running], Awaitable[None]]
+
+
+@pytest.fixture
+def certificates(tmp_path: Path) -> Certificates:
+    return Certificates(tmp_path)
+
+
+def document(generation: int, *forwards: Forward) -> Document:
+    return gateway_document.document(forwards, epoch=1, generation=generation, seed=7)
+
+
+def play(certificates: Certificates, scene: Scene) -> None:
+    async def whole() -> None:
+        async with running(certificates, largest=10_000) as agent, client(certificates) as session:
+            await scene(session, agent)
+
+    asyncio.run(whole())
+
+
+async def put(session: aiohttp.ClientSession, agent: Running, body: bytes) -> tuple[int, bytes]:
+    async with session.put(f"{agent.url}/v1/document", data=body) as response:
+        return response.status, await response.read()
+
+
+def test_each_answer(certificates: Certificates) -> None:
+    async def scene(session: aiohttp.ClientSession, agent: Running) -> None:
+        first, second = document(1, WEB), document(2, WEB, DNS)
+        async with session.get(f"{agent.url}/v1/state") as response:
+            assert msgspec.json.decode(await response.read(), type=State).held.epoch == 0
+        for wanted, status, held in (
+            (second, 200, second),
+            (second, 200, second),
+            (first, 409, second),
+            (document(2, WEB), 409, second),
+        ):
+            found, body = await put(session, agent, msgspec.json.encode(wanted))
+            assert found == status
+            assert msgspec.json.decode(body, type=State).held == held.held
+        for beat, status in ((Heartbeat(1, 2), 200), (Heartbeat(0, 9), 409)):
+            async with session.post(f"{agent.url}/v1/heartbeat", data=msgspec.json.encode(beat)) as response:
+                assert response.status == status
+                assert msgspec.json.decode(await response.read(), type=State).held == second.held
+        async with session.get(f"{agent.url}/v1/document") as response:
+            assert response.status == 405
+
+    play(certificates, scene)
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "reason"),
+    [
+        (b"", 422, "NotUnderstood"),
+        (b"<html>", 422, "NotUnderstood"),
+        (b'{"epoch": "one"}', 422, "NotUnderstood"),
+        (msgspec.json.encode(document(1, msgspec.structs.replace(WEB, protocol="ICMP"))), 422, "BadProtocol"),
+        (msgspec.json.encode(msgspec.structs.replace(document(1, WEB), digest="0")), 422, "OtherDigest"),
+        (b" " * 10_001, 413, "TooLarge"),
+    ],
+)
+def test_nonsense_is_refused_and_said_why(certificates: Certificates, body: bytes, status: int, reason: str) -> None:
+    async def scene(session: aiohttp.ClientSession, agent: Running) -> None:
+        found, told = await put(session, agent, body)
+        assert found == status
+        assert msgspec.json.decode(told, type=Refusal).reason == reason
+        assert agent.gateway.document.epoch == 0
+
+    play(certificates, scene)
+
+
+def test_what_the_host_refuses_is_told(certificates: Certificates) -> None:
+    refuses = False
+
+    def point(kind: str) -> None:
+        if refuses and kind == "rules":
+            raise NftError("no memory")
+
+    async def scene() -> None:
+        nonlocal refuses
+        async with running(certificates, point) as agent, client(certificates) as session:
+            refuses = True
+            status, body = await put(session, agent, msgspec.json.encode(document(1, WEB)))
+            assert status == 500
+            assert msgspec.json.decode(body, type=Refusal) == Refusal("RulesRefused", "no memory")
+
+    asyncio.run(scene())
+
+
+def test_heartbeats_are_answered_while_a_document_is_applied(certificates: Certificates) -> None:
+    entered, free = threading.Event(), threading.Event()
+
+    def point(kind: str) -> None:
+        if kind == "disk":
+            entered.set()
+            assert free.wait(10)
+
+    async def scene() -> None:
+        async with running(certificates, point) as agent, client(certificates) as session:
+            wanted = document(1, WEB)
+            task = asyncio.create_task(put(session, agent, msgspec.json.encode(wanted)))
+            await until(entered.is_set, what="the document to be written")
+            async with session.post(f"{agent.url}/v1/heartbeat", data=b'{"epoch":1,"generation":1}') as response:
+                assert msgspec.json.decode(await response.read(), type=State).held.epoch == 0
+            assert not task.done()
+            free.set()
+            assert (await task)[0] == 200
+
+    asyncio.run(scene())
+
+
+def test_only_certificates_for_clients_of_the_same_authority_are_heard(
+    certificates: Certificates, tmp_path: Path
+) -> None:
+    foreign = Certificates(tmp_path / "foreign").issued(Role.CONTROLLER, "controller")
+    agents = certificates.issued(Role.AGENT, "gw2")
+    own = certificates.issued(Role.CONTROLLER, "controller")
+
+    async def answered(agent: Running, context: ssl.SSLContext) -> bool:
+        try:
+            async with (
+                aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=context)) as session,
+                session.get(f"{agent.url}/v1/state") as response,
+            ):
+                return response.status == 200
+        except aiohttp.ClientError:
+            return False
+
+    async def scene() -> None:
+        async with running(certificates) as agent:
+            ca = own / "ca.crt"
+            assert await answered(agent, client_tls(ca, own))
+            assert not await answered(agent, client_tls(ca, None))
+            assert not await answered(agent, client_tls(ca, foreign))
+            assert not await answered(agent, client_tls(ca, agents))
+            old = client_tls(ca, own)
+            old.maximum_version = ssl.TLSVersion.TLSv1_2
+            assert not await answered(agent, old)
+
+    asyncio.run(scene())
+
+
+def test_what_is_monitored(certificates: Certificates) -> None:
+    async def scene(session: aiohttp.ClientSession, agent: Running) -> None:
+        await put(session, agent, msgspec.json.encode(document(2, WEB, DNS)))
+        await put(session, agent, msgspec.json.encode(document(1)))
+        texts = {}
+        for page in ("healthz", "readyz", "metrics"):
+            async with session.get(f"{agent.monitoring}/{page}") as response:
+                assert response.status == 200
+                texts[page] = await response.text()
+        lines = texts["metrics"].splitlines()
+        for line in (
+            "mooring_agent_held_epoch 1.0",
+            "mooring_agent_held_generation 2.0",
+            "mooring_agent_forwards 2.0",
+            "mooring_agent_backends 1.0",
+            "mooring_agent_addresses 2.0",
+            'mooring_agent_documents_total{outcome="applied"} 1.0',
+            'mooring_agent_documents_total{outcome="older"} 1.0',
+            'mooring_agent_vrrp_state{state="master"} 1.0',
+            'mooring_agent_vrrp_state{state="backup"} 0.0',
+        ):
+            assert line in lines
+        helped = {line.split()[2] for line in lines if line.startswith("# HELP")}
+        assert {line.split()[2] for line in lines if line.startswith("# TYPE")} == helped
+
+    play(certificates, scene)
+
+
+def test_a_gateway_whose_vrrp_has_ended_is_not_ready(certificates: Certificates) -> None:
+    ended = False
+
+    def point(kind: str) -> None:
+        if ended and kind == "vrrp":
+            raise KeepalivedError("it does not start")
+
+    async def scene() -> None:
+        nonlocal ended
+        async with running(certificates, point) as agent, client(certificates) as session:
+            ended, agent.machine.daemon.alive = True, False
+            agent.gateway.tend()
+            async with session.get(f"{agent.monitoring}/readyz") as response:
+                assert response.status == 503
+                assert await response.text() == "keepalived does not run\n"
+
+    asyncio.run(scene())

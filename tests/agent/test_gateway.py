@@ -1,0 +1,420 @@
+"""The owner of a gateway's state, over a host in memory: what is refused, what a failure leaves, what a start does."""
+
+import itertools
+from collections.abc import Callable, Mapping
+
+import msgspec
+import pytest
+
+from mooring.agent.gateway import GIVE_WAY, Gateway, JournalDamaged, NotApplied, Outcome, Refused
+from mooring.core import gateway_document
+from mooring.core.freshness import GRACE, HOLDING
+from mooring.core.gateway_checks import Reason
+from mooring.core.vrrp import Vrrp as VrrpSettings
+from mooring.host.connections import Way
+from mooring.host.disk import DiskError
+from mooring.host.errors import HostError
+from mooring.host.journal import NAME
+from mooring.host.keepalived import KeepalivedError
+from mooring.host.nftables import NftError
+from mooring.model.gateway import Backend, Document, Forward, Heartbeat, Held, State, Vrrp
+from tests.silent import SILENT
+from tests.simulation.gateway import elements
+from tests.simulation.host import Machine
+
+SETTINGS = VrrpSettings("eth0", 51, 0.1, "169.254.77.1", "/run/mooring/stale")
+WEB = Forward("10.0.0.5", "TCP", 80, "shop/web", (Backend("10.1.0.7", 8080), Backend("10.1.0.8", 8080)))
+FEWER = msgspec.structs.replace(WEB, backends=WEB.backends[:1])
+DNS = Forward("10.0.0.6", "UDP", 53, "shop/dns", (Backend("10.1.0.9", 53), Backend("10.1.0.10", 53)))
+SIX = Forward("fd00::5", "TCP", 443, "shop/six", (Backend("fd00:1::7", 8443),))
+
+ERRORS: Mapping[str, tuple[type[HostError], Reason]] = {
+    "rules": (NftError, Reason.RULES_REFUSED),
+    "vrrp": (KeepalivedError, Reason.VRRP_REFUSED),
+    "disk": (DiskError, Reason.DISK_REFUSED),
+}
+
+
+class Dead(Exception):
+    """The agent was killed."""
+
+
+class Bench:
+    """A gateway with a host, a clock, and a plan of what goes wrong at which point."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.reached: list[str] = []
+        self.wrong: Callable[[int, str], None] = lambda _number, _kind: None
+        self.machine = Machine(self._point)
+        self.gateway = self.agent()
+        self.gateway.start()
+
+    def agent(self) -> Gateway:
+        return Gateway(self.machine.host, SETTINGS, log=SILENT, clock=lambda: self.now, version="1")
+
+    def restart(self) -> None:
+        self.gateway = self.agent()
+        self.gateway.start()
+
+    def put(self, document: Document) -> Outcome:
+        self.reached.clear()
+        return self.gateway.put(document)
+
+    def holds(self, document: Document) -> bool:
+        """Whether journal, rules, addresses and the gateway's own word are of a document."""
+        machine = self.machine
+        machine.check()
+        content = machine.disk.read(NAME)
+        journal = msgspec.json.decode(content, type=Document) if content else Document(0, 0, "", ())
+        return (
+            machine.bare is None
+            and self.gateway.state().held == document.held
+            and journal == document
+            and {family: machine.kernel.elements(family) for family in ("ip", "ip6")} == elements(document)
+            and machine.daemon.addresses == {each.address for each in document.forwards}
+        )
+
+    def _point(self, kind: str) -> None:
+        self.reached.append(kind)
+        self.wrong(len(self.reached) - 1, kind)
+
+
+def document(generation: int, *forwards: Forward, epoch: int = 1, seed: int = 7) -> Document:
+    return gateway_document.document(forwards, epoch=epoch, generation=generation, seed=seed)
+
+
+OLD = document(1, WEB, DNS)
+WAYS = {
+    "endpoint": document(2, FEWER, DNS),
+    "address more": document(2, WEB, DNS, SIX),
+    "address less": document(2, WEB),
+    "other addresses": document(2, FEWER, SIX),
+    "seed": document(2, WEB, DNS, seed=8),
+    "nothing": document(2),
+}
+
+
+@pytest.mark.parametrize("new", WAYS.values(), ids=WAYS)
+def test_a_document_is_in_force_when_it_is_taken(new: Document) -> None:
+    bench = Bench()
+    assert bench.put(OLD) is Outcome.APPLIED
+    assert bench.holds(OLD)
+    assert bench.put(new) is Outcome.APPLIED
+    assert bench.holds(new)
+
+
+def test_what_is_held_already_touches_nothing() -> None:
+    bench = Bench()
+    bench.put(OLD)
+    assert bench.put(OLD) is Outcome.UNCHANGED
+    assert bench.reached == []
+
+
+def test_an_endpoint_touches_neither_addresses_nor_more_than_one_transaction() -> None:
+    bench = Bench()
+    bench.put(OLD)
+    bench.put(WAYS["endpoint"])
+    assert [kind for kind in bench.reached if kind != "disk"] == ["rules"]
+
+
+def test_the_journal_is_ready_first_and_counts_last() -> None:
+    bench = Bench()
+    bench.put(OLD)
+    bench.put(WAYS["other addresses"])
+    assert bench.reached == ["disk", "disk", "rules", "vrrp", "vrrp", "rules", "disk", "disk"]
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+@pytest.mark.parametrize(
+    ("other", "outcome"),
+    [
+        (document(4, DNS, epoch=2), Outcome.OLDER),
+        (document(99, DNS, epoch=1), Outcome.OLDER),
+        (document(5, DNS, epoch=2), Outcome.OTHER),
+        (document(5, WEB, epoch=2, seed=8), Outcome.OTHER),
+        (document(6, DNS, epoch=2), Outcome.APPLIED),
+        (document(1, DNS, epoch=3), Outcome.APPLIED),
+    ],
+)
+def test_what_is_not_newer_is_refused(other: Document, outcome: Outcome, restarted: bool) -> None:  # noqa: FBT001 - a table
+    bench = Bench()
+    held = document(5, WEB, epoch=2)
+    bench.put(held)
+    if restarted:
+        bench.restart()
+    assert bench.put(other) is outcome
+    assert bench.holds(other if outcome is Outcome.APPLIED else held)
+
+
+def test_nonsense_touches_nothing() -> None:
+    bench = Bench()
+    bench.put(OLD)
+    with pytest.raises(Refused) as refused:
+        bench.put(document(2, msgspec.structs.replace(WEB, protocol="ICMP")))
+    assert refused.value.refusal.reason == Reason.BAD_PROTOCOL.value
+    assert bench.reached == []
+    assert bench.holds(OLD)
+
+
+def points(new: Document) -> list[str]:
+    bench = Bench()
+    bench.put(OLD)
+    bench.put(new)
+    return list(bench.reached)
+
+
+CASES = [(name, number) for name, new in WAYS.items() for number in range(len(points(new)))]
+
+
+@pytest.mark.parametrize(("name", "number"), CASES)
+def test_a_failure_at_any_effect_leaves_everything_as_before(name: str, number: int) -> None:
+    bench = Bench()
+    bench.put(OLD)
+
+    def once(at: int, kind: str) -> None:
+        if at == number:
+            raise ERRORS[kind][0]("simulated")
+
+    bench.wrong = once
+    with pytest.raises(NotApplied) as failed:
+        bench.put(WAYS[name])
+    assert failed.value.refusal.reason == ERRORS[bench.reached[number]][1].value
+    assert "simulated" in failed.value.refusal.message
+    assert bench.holds(OLD)
+    assert bench.gateway.ready() is None
+    bench.wrong = lambda _number, _kind: None
+    assert bench.put(WAYS[name]) is Outcome.APPLIED
+    assert bench.holds(WAYS[name])
+
+
+@pytest.mark.parametrize(("name", "number"), CASES)
+def test_where_even_the_way_back_fails_it_is_found_later(name: str, number: int) -> None:
+    bench = Bench()
+    bench.put(OLD)
+
+    def from_then_on(at: int, kind: str) -> None:
+        if at >= number:
+            raise ERRORS[kind][0]("simulated")
+
+    bench.wrong = from_then_on
+    with pytest.raises(NotApplied):
+        bench.put(WAYS[name])
+    assert bench.gateway.state().held == OLD.held
+    bench.wrong = lambda _number, _kind: None
+    bench.gateway.tend()
+    assert bench.gateway.ready() is None
+    assert bench.holds(OLD)
+    bench.restart()
+    assert bench.holds(OLD)
+
+
+@pytest.mark.parametrize(("name", "number"), CASES)
+def test_killed_at_any_effect_and_at_any_of_the_start_it_is_whole(name: str, number: int) -> None:
+    for again in itertools.count():
+        bench = Bench()
+        bench.put(OLD)
+        bench.wrong = _dies(number)
+        with pytest.raises(Dead):
+            bench.put(WAYS[name])
+        bench.reached.clear()
+        bench.wrong = _dies(again)
+        try:
+            bench.restart()
+        except Dead:
+            bench.wrong = lambda _number, _kind: None
+            bench.restart()
+        else:
+            break
+        assert bench.holds(OLD) or bench.holds(WAYS[name])
+    assert again > 0
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_what_a_failed_start_did_not_release_is_not_forgotten(number: int) -> None:
+    """A death leaves an address too many, VRRP does not follow at the start, and the next try is another death."""
+    bench = Bench()
+    bench.put(OLD)
+    bench.wrong = _dies(points(WAYS["address more"]).index("disk", 2))
+    with pytest.raises(Dead):
+        bench.put(WAYS["address more"])
+    assert "fd00::5" in bench.machine.daemon.addresses
+
+    def second_time(_at: int, kind: str) -> None:
+        if kind == "vrrp" and bench.reached.count("vrrp") == 3:  # the first one is the priority
+            raise KeepalivedError("simulated")
+
+    bench.reached.clear()
+    bench.wrong = second_time
+    bench.restart()
+    assert bench.gateway.ready() is not None
+    bench.reached.clear()
+    bench.wrong = _dies(number)
+    try:
+        bench.gateway.tend()
+    except Dead:
+        bench.wrong = lambda _number, _kind: None
+        bench.restart()
+    assert bench.holds(OLD)
+
+
+def _dies(number: int) -> Callable[[int, str], None]:
+    def at(reached: int, _kind: str) -> None:
+        if reached == number:
+            raise Dead
+
+    return at
+
+
+def test_a_start_brings_back_rules_before_addresses() -> None:
+    bench = Bench()
+    bench.put(OLD)
+    bench.machine.kernel.tables.clear()
+    bench.machine.daemon.alive = False
+    bench.machine.daemon.addresses = frozenset()
+    bench.reached.clear()
+    bench.restart()
+    assert bench.holds(OLD)
+    assert [kind for kind in bench.reached if kind != "disk"].index("rules") < bench.reached.index("vrrp", 1)
+
+
+def test_a_start_without_vrrp_goes_on_and_says_so() -> None:
+    bench = Bench()
+    bench.put(OLD)
+
+    def no_vrrp(_at: int, kind: str) -> None:
+        if kind == "vrrp":
+            raise KeepalivedError("simulated")
+
+    bench.wrong = no_vrrp
+    bench.restart()
+    assert bench.gateway.ready() == "keepalived does not follow the last document"
+    bench.wrong = lambda _number, _kind: None
+    bench.gateway.tend()
+    assert bench.gateway.ready() is None
+    assert bench.holds(OLD)
+
+
+def test_a_damaged_journal_is_not_taken_for_none() -> None:
+    bench = Bench()
+    bench.put(OLD)
+    bench.machine.disk.write(NAME, b'{"epoch": 1')
+    with pytest.raises(JournalDamaged, match="remove it"):
+        bench.restart()
+
+
+def test_a_vrrp_daemon_that_ended_is_started_again() -> None:
+    bench = Bench()
+    bench.put(OLD)
+    assert not bench.gateway.tend()
+    bench.machine.daemon.alive = False
+    assert bench.gateway.tend()
+    assert bench.machine.daemon.alive
+    assert bench.holds(OLD)
+
+
+@pytest.mark.parametrize("left", [(), ("ip",), ("ip6",)])
+def test_rules_that_somebody_else_removed_are_loaded_again(left: tuple[str, ...]) -> None:
+    bench = Bench()
+    bench.put(OLD)
+    tables = bench.machine.kernel.tables
+    bench.machine.kernel.tables = {family: tables[family] for family in left}
+    bench.machine.bare = None
+    bench.gateway.tend()
+    bench.machine.bare = None  # that it was so was the doing of others
+    assert bench.holds(OLD)
+    assert bench.gateway.ready() is None
+
+
+def test_a_document_that_does_not_fit_what_somebody_else_did_succeeds_the_next_time() -> None:
+    bench = Bench()
+    bench.put(OLD)
+    bench.machine.kernel.elements("ip")["services"].clear()
+    with pytest.raises(NotApplied):
+        bench.put(WAYS["endpoint"])
+    assert bench.holds(OLD)
+    assert bench.put(WAYS["endpoint"]) is Outcome.APPLIED
+    assert bench.holds(WAYS["endpoint"])
+
+
+def test_nothing_to_tend_touches_nothing() -> None:
+    bench = Bench()
+    bench.put(OLD)
+    bench.put(document(2, msgspec.structs.replace(WEB, service="shop/renamed"), DNS))
+    bench.reached.clear()
+    bench.gateway.tend()
+    assert bench.reached == []
+
+
+@pytest.mark.parametrize("between", [(), (Vrrp.STOPPED,), (Vrrp.UNKNOWN, Vrrp.STOPPED)])
+def test_who_loses_the_addresses_forgets_their_connections(between: tuple[Vrrp, ...]) -> None:
+    bench = Bench()
+    bench.put(OLD)
+    for state in (Vrrp.MASTER, *between):
+        bench.machine.daemon.vrrp = state
+        bench.gateway.tend()
+    assert bench.machine.connections.addresses == []
+    bench.machine.daemon.vrrp = Vrrp.BACKUP
+    bench.gateway.tend()
+    bench.gateway.tend()
+    assert bench.machine.connections.addresses == [frozenset({"10.0.0.5", "10.0.0.6"})]
+    assert bench.gateway.state().vrrp is Vrrp.BACKUP
+
+
+def test_flows_to_a_backend_that_is_gone_are_forgotten() -> None:
+    bench = Bench()
+    bench.put(OLD)
+    bench.put(document(2, WEB, msgspec.structs.replace(DNS, backends=DNS.backends[1:])))
+    assert bench.machine.connections.ways == [Way("10.0.0.6", "UDP", 53, "10.1.0.9", 53)]
+
+
+def test_a_gateway_that_was_never_told_anything_gives_way() -> None:
+    bench = Bench()
+    assert bench.gateway.state() == State(Held(), vrrp=Vrrp.MASTER, stale=True, version="1")
+    assert bench.machine.daemon.lowered == GIVE_WAY
+
+
+def test_without_heartbeats_it_gives_way_until_one_comes() -> None:
+    bench = Bench()
+    bench.put(OLD)
+    assert bench.gateway.heartbeat(Heartbeat(1, 1))
+    assert not bench.gateway.state().stale
+    assert bench.machine.daemon.lowered == 0
+    bench.now += GRACE + HOLDING + 0.1
+    bench.gateway.tick()
+    assert bench.gateway.state().stale
+    assert bench.machine.daemon.lowered == GIVE_WAY
+    assert bench.gateway.heartbeat(Heartbeat(1, 1))
+    assert not bench.gateway.state().stale
+    assert bench.machine.daemon.lowered == 0
+
+
+def test_who_stays_behind_the_newest_document_gives_way_until_it_has_it() -> None:
+    bench = Bench()
+    bench.put(OLD)
+    for _ in range(6):
+        bench.gateway.heartbeat(Heartbeat(1, 2))
+        bench.now += 1.0
+    bench.gateway.tick()
+    assert bench.gateway.state().stale
+    bench.put(WAYS["endpoint"])
+    bench.gateway.tick()
+    assert not bench.gateway.state().stale
+
+
+def test_a_leader_of_an_older_epoch_is_not_heard() -> None:
+    bench = Bench()
+    bench.put(document(1, WEB, epoch=2))
+    bench.now += GRACE + HOLDING + 0.1
+    assert not bench.gateway.heartbeat(Heartbeat(1, 9))
+    bench.gateway.tick()
+    assert bench.gateway.state().stale
+
+
+def test_a_restart_is_no_reason_to_give_way() -> None:
+    bench = Bench()
+    bench.put(OLD)
+    bench.gateway.heartbeat(Heartbeat(1, 1))
+    bench.now += 100.0
+    bench.restart()
+    assert not bench.gateway.state().stale

@@ -1,0 +1,126 @@
+"""When an address is usable, and how a gateway's list of addresses changes."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mooring.core import addresses
+from mooring.core.addresses import Addresses, Place
+from mooring.model import names
+from mooring.model.cloud import (
+    AddressPair,
+    FixedIp,
+    FloatingIp,
+    FloatingIpId,
+    NetworkId,
+    Port,
+    PortId,
+    ProjectId,
+    SubnetId,
+)
+
+INSIDE, OUTSIDE, SUBNET, PROJECT = NetworkId("in"), NetworkId("out"), SubnetId("s"), ProjectId("p")
+GATEWAYS = (PortId("g1"), PortId("g2"))
+
+
+def port(name: str, address: str = "", *, tags: tuple[str, ...] = (), since: str = "") -> Port:
+    fixed = (FixedIp(SUBNET, address),) if address else ()
+    return Port(
+        id=PortId(name),
+        network_id=INSIDE,
+        project_id=PROJECT,
+        revision_number=1,
+        fixed_ips=fixed,
+        tags=tags,
+        created_at=since,
+    )
+
+
+def gateway(name: str, *allowed: str) -> Port:
+    pairs = tuple(AddressPair(each) for each in allowed)
+    return Port(id=PortId(name), network_id=INSIDE, project_id=PROJECT, revision_number=1, allowed_address_pairs=pairs)
+
+
+def floating_ip(on: str | None, address: str = "203.0.113.5") -> FloatingIp:
+    return FloatingIp(
+        id=FloatingIpId(f"f-{on}"),
+        project_id=PROJECT,
+        revision_number=1,
+        floating_network_id=OUTSIDE,
+        floating_ip_address=address,
+        port_id=PortId(on) if on else None,
+    )
+
+
+def known(*parts: Port | FloatingIp, outside: bool = True, gateways: tuple[Port, ...] = ()) -> Addresses:
+    found = Addresses(Place("c", INSIDE, SUBNET, OUTSIDE if outside else None, GATEWAYS))
+    ports = [each for each in parts if isinstance(each, Port)]
+    found.replace(ports, [each for each in parts if isinstance(each, FloatingIp)], gateways)
+    return found
+
+
+BOTH = (gateway("g1", "10.0.0.5"), gateway("g2", "10.0.0.5"))
+ONE = (gateway("g1", "10.0.0.5"), gateway("g2"))
+
+
+@pytest.mark.parametrize(
+    ("given", "usable", "begun"),
+    [
+        (known(), [], None),
+        (known(port("a", "10.0.0.5"), floating_ip("a"), gateways=BOTH), ["a"], None),
+        (known(port("a", "10.0.0.5"), gateways=BOTH), [], "a"),
+        (known(port("a", "10.0.0.5"), floating_ip("a"), gateways=ONE), [], "a"),
+        (known(port("a", "10.0.0.5"), gateways=BOTH, outside=False), ["a"], None),
+        (known(port("a", "10.0.0.5"), gateways=ONE, outside=False), [], "a"),
+        (known(port("a", "10.0.0.5", tags=(names.DELETING_TAG,)), floating_ip("a"), gateways=BOTH), [], None),
+        (known(port("a"), outside=False), [], "a"),
+        (known(floating_ip(None), gateways=BOTH), [], None),
+    ],
+)
+def test_what_is_usable_and_what_was_only_begun(given: Addresses, usable: list[str], begun: str | None) -> None:
+    assert given.usable() == usable
+    assert given.begun() == begun
+
+
+def test_the_oldest_is_given_out_first() -> None:
+    old, new = port("z", "10.0.0.5", since="2026-01-01"), port("a", "10.0.0.6", since="2026-01-02")
+    assert known(new, old, outside=False).usable() == ["z", "a"]
+
+
+def test_the_addresses_that_the_world_may_be_sent_to() -> None:
+    parts = (port("a", "10.0.0.5"), floating_ip("a"), floating_ip(None, "203.0.113.6"))
+    assert known(*parts).all_public() == {"203.0.113.5", "203.0.113.6"}
+    assert known(port("a", "10.0.0.5"), outside=False).all_public() == {"10.0.0.5"}
+
+
+@pytest.mark.parametrize(
+    ("has", "add", "remove", "expected"),
+    [
+        ([], [], [], None),
+        ([], ["10.0.0.5"], [], ["10.0.0.5"]),
+        (["10.0.0.5"], ["10.0.0.5"], [], None),
+        (["192.0.2.0/24"], ["10.0.0.6", "10.0.0.5"], [], ["192.0.2.0/24", "10.0.0.5", "10.0.0.6"]),
+        (["10.0.0.5", "192.0.2.0/24"], [], ["10.0.0.5"], ["192.0.2.0/24"]),
+        (["192.0.2.0/24"], [], ["10.0.0.5"], None),
+    ],
+)
+def test_a_gateways_list(has: list[str], add: list[str], remove: list[str], expected: list[str] | None) -> None:
+    pairs = tuple(AddressPair(each, "fa:16:3e:00:00:01") for each in has)
+    found = addresses.paired(pairs, add=frozenset(add), remove=frozenset(remove))
+    assert (None if found is None else [each.ip_address for each in found]) == expected
+
+
+ADDRESS = st.integers(1, 20).map(lambda number: f"10.0.0.{number}")
+
+
+@given(st.lists(ADDRESS, unique=True), st.frozensets(ADDRESS), st.frozensets(ADDRESS))
+def test_others_entries_stay_as_they_are_and_a_second_change_is_none(
+    has: list[str], add: frozenset[str], remove: frozenset[str]
+) -> None:
+    remove -= add
+    pairs = tuple(AddressPair(each, "fa:16:3e:00:00:01") for each in has)
+    found = addresses.paired(pairs, add=add, remove=remove)
+    changed = pairs if found is None else found
+    assert [each for each in changed if each in pairs] == [each for each in pairs if each.ip_address not in remove]
+    assert {each.ip_address for each in changed} == {*has, *add} - remove
+    assert addresses.paired(changed, add=add, remove=remove) is None

@@ -1,0 +1,183 @@
+"""Every verdict, what stands on a Service and when it is written, and what is worth an event."""
+
+import msgspec
+import pytest
+
+from mooring.core import explaining, telling
+from mooring.core.mapping import Seen
+from mooring.model import names
+from mooring.model.cloud import PortId
+from mooring.model.kubernetes import (
+    Condition,
+    Ingress,
+    LoadBalancerStatus,
+    Meta,
+    Name,
+    Service,
+    ServicePort,
+    ServiceSpec,
+    ServiceStatus,
+)
+from mooring.model.reasons import Reason, Trouble
+from mooring.model.steps import Annotate, Clear, MakePort, Publish, Push, Rest, Tell
+
+ADDRESS = "203.0.113.9"
+NOW = "2026-02-01T00:00:00Z"
+QUOTA = Trouble(Reason.QUOTA_EXCEEDED, "OpenStack said: no more ports")
+OTHERS = Condition("example.org/Seen", "True", "Seen", "", "2025-01-01T00:00:00Z")
+
+
+def service(shown: str = "", conditions: tuple[Condition, ...] = (), **spec: str) -> Service:
+    wanted = {"type": "LoadBalancer", "load_balancer_class": names.GATEWAY_CLASS} | spec
+    return Service(
+        Meta(
+            name="web",
+            namespace="shop",
+            annotations={names.MANAGED: "true", names.PORT: "p-1"},
+            finalizers=(names.FINALIZER,),
+        ),
+        ServiceSpec(ports=(ServicePort(80),), **wanted),  # type: ignore[arg-type]
+        ServiceStatus(LoadBalancerStatus((Ingress(shown),) if shown else ()), conditions),
+    )
+
+
+def annotated(given: Service, **annotations: str) -> Service:
+    meta = msgspec.structs.replace(given.metadata, annotations=annotations)
+    return msgspec.structs.replace(given, metadata=meta)
+
+
+def mapped(given: Service | None = None, **facts: object) -> Seen:
+    known = {"port_is_ours": True, "fits": True, "address": ADDRESS, "inner": "10.0.0.5", "served": True}
+    return Seen(given or service(ADDRESS), **(known | facts))  # type: ignore[arg-type]
+
+
+ENDING = msgspec.structs.replace(
+    service(), metadata=msgspec.structs.replace(service().metadata, deletion_timestamp=NOW)
+)
+
+
+@pytest.mark.parametrize(
+    ("seen", "trouble", "reasons"),
+    [
+        (Seen(ENDING), None, [Reason.ENDING]),
+        (Seen(service(type="ClusterIP")), None, [Reason.NOT_LOAD_BALANCER]),
+        (Seen(service(load_balancer_class="")), None, [Reason.OTHER_CLASS]),
+        (Seen(service(load_balancer_class="example.org/x")), None, [Reason.OTHER_CLASS]),
+        (Seen(annotated(service(), **{names.MANAGED: "false"})), None, [Reason.OPTED_OUT]),
+        (Seen(service("198.51.100.1")), None, [Reason.FOREIGN_ADDRESS]),
+        (Seen(service()), None, [Reason.ACCEPTED, Reason.NO_ADDRESS_YET, Reason.WAITING_FOR_ADDRESS]),
+        (Seen(service()), QUOTA, [Reason.ACCEPTED, Reason.QUOTA_EXCEEDED, Reason.WAITING_FOR_ADDRESS]),
+        (
+            Seen(service(), rival=Name("shop", "other")),
+            None,
+            [Reason.ACCEPTED, Reason.PORT_TAKEN, Reason.WAITING_FOR_ADDRESS],
+        ),
+        (mapped(served=False, live=False), None, [Reason.ACCEPTED, Reason.ALLOCATED, Reason.NO_GATEWAY]),
+        (mapped(served=False), None, [Reason.ACCEPTED, Reason.ALLOCATED, Reason.WAITING_FOR_GATEWAYS]),
+        (mapped(endpoints=False), None, [Reason.ACCEPTED, Reason.ALLOCATED, Reason.NO_ENDPOINTS]),
+        (mapped(), QUOTA, [Reason.ACCEPTED, Reason.ALLOCATED, Reason.PROGRAMMED]),
+    ],
+)
+def test_each_verdict(seen: Seen, trouble: Trouble | None, reasons: list[Reason]) -> None:
+    verdicts = explaining.verdicts(seen, trouble)
+    assert [each.reason for each in verdicts] == reasons
+    for each in verdicts:
+        assert each.fact[0].isupper() or each.fact[0].isdigit()
+        assert not each.message.endswith("..")
+
+
+def test_every_reason_that_the_cloud_can_give_has_a_fix() -> None:
+    for reason, fix in explaining.FIXES.items():
+        [_, verdict, _] = explaining.verdicts(Seen(service()), Trouble(reason, "it"))
+        assert (verdict.reason, verdict.fix, verdict.well) == (reason, fix, False)
+
+
+def said(seen: Seen, trouble: Trouble | None = None) -> Seen:
+    """The same, with its conditions on it."""
+    conditions = tuple(explaining.as_they_stand(seen.service, explaining.conditions(seen, trouble), NOW))
+    status = ServiceStatus(seen.service.status.load_balancer, conditions)
+    return msgspec.structs.replace(seen, service=msgspec.structs.replace(seen.service, status=status))
+
+
+WAITING = Seen(annotated(service(), **{names.MANAGED: "true"}))
+
+
+def test_on_the_way_to_an_address_nothing_is_told() -> None:
+    """Three writes, and not more: managed, port, status."""
+    assert explaining.decide(WAITING) == MakePort()
+    assert explaining.decide(msgspec.structs.replace(WAITING, candidate=PortId("p-2"))) == Annotate(PortId("p-2"))
+    assert explaining.decide(mapped(service(), served=False)) == Push()
+
+
+def test_the_address_and_the_conditions_are_one_write() -> None:
+    step = explaining.decide(mapped(service()))
+    assert isinstance(step, Publish)
+    assert [each.reason for each in step.conditions] == ["Accepted", "Allocated", "Programmed"]
+    assert all(each.status == "True" for each in step.conditions)
+
+
+def test_who_is_served_and_says_so_rests() -> None:
+    assert explaining.decide(said(mapped())) == Rest(Reason.PROGRAMMED)
+
+
+@pytest.mark.parametrize(
+    ("seen", "trouble"),
+    [
+        (mapped(), None),
+        (mapped(endpoints=False), None),
+        (mapped(served=False, live=False), None),
+        (Seen(service("198.51.100.1")), None),
+        (WAITING, QUOTA),
+    ],
+)
+def test_who_has_to_wait_is_told_what_for_and_only_once(seen: Seen, trouble: Trouble | None) -> None:
+    step = explaining.decide(seen, trouble)
+    assert step == Tell(explaining.conditions(seen, trouble))
+    assert not isinstance(explaining.decide(said(seen, trouble), trouble), Tell)
+
+
+def test_who_moves_says_why_it_has_no_address() -> None:
+    step = explaining.decide(mapped(fits=False, rival=Name("shop", "other"), candidate=PortId("p-2")))
+    assert isinstance(step, Clear)
+    assert [each.reason for each in step.conditions] == ["Accepted", "PortTaken", "WaitingForAddress"]
+
+
+def test_who_is_not_ours_any_more_says_nothing() -> None:
+    gone = said(mapped())
+    opted_out = msgspec.structs.replace(gone, service=annotated(gone.service, **{names.MANAGED: "false"}))
+    assert explaining.decide(opted_out) == Clear(())
+
+
+def test_what_others_say_stays_and_what_did_not_turn_keeps_its_time() -> None:
+    before = said(mapped(service(ADDRESS, (OTHERS,))))
+    turned = msgspec.structs.replace(before, served=False, live=False)
+    wanted = explaining.conditions(turned)
+    after = explaining.as_they_stand(before.service, wanted, "2026-03-01T00:00:00Z")
+    assert after[0] == OTHERS
+    assert [each.last_transition_time for each in after[1:]] == [NOW, NOW, "2026-03-01T00:00:00Z"]
+    assert not explaining.told(before.service, wanted)
+
+
+def test_what_went_wrong_last_is_read_as_it_was_told() -> None:
+    assert explaining.last_trouble(said(WAITING, QUOTA).service) == QUOTA
+    assert explaining.last_trouble(said(mapped()).service) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "step", "reasons"),
+    [
+        (service(), Publish(ADDRESS), ["Published"]),
+        (service("198.51.100.1"), Publish(ADDRESS), ["Restored"]),
+        (service(), Publish(ADDRESS, explaining.conditions(mapped(endpoints=False))), ["Published", "NoEndpoints"]),
+        (service(ADDRESS), Clear(), ["Withdrawn"]),
+        (service(), Clear(), []),
+        (service(), Tell(explaining.conditions(WAITING, QUOTA)), ["QuotaExceeded"]),
+        (service(ADDRESS), Tell(explaining.conditions(mapped(served=False, live=False))), ["NoGateway"]),
+        (service(ADDRESS), Tell(explaining.conditions(mapped())), []),
+        (service(), MakePort(), []),
+    ],
+)
+def test_what_is_worth_an_event(given: Service, step: Publish | Clear | Tell | MakePort, reasons: list[str]) -> None:
+    told = telling.news(given, step)
+    assert [each.reason for each in told] == reasons
+    assert all(each.note.endswith(".") for each in told)

@@ -1,0 +1,11 @@
+"""The addresses of an interface, from the real kernel."""
+
+from mooring.host import addresses
+
+
+def test_every_machine_has_its_own() -> None:
+    assert "127.0.0.1" in addresses.held("lo")
+
+
+def test_an_interface_that_is_not_there_has_none() -> None:
+    assert addresses.held("not-there") == frozenset()

@@ -1,0 +1,155 @@
+"""Mooring in the lab as a test sees it: its Services, what it calls, what it leaves."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from mooring.lab import gateways, ovn, report, topology, waiting
+from mooring.lab.errors import CommandError
+from mooring.lab.lab import Lab
+from mooring.model import names
+from tests.lab.tenant import Tenant
+
+CALLS = re.compile(
+    r'^mooring_(?P<api>\w+)_calls_total\{call="(?P<call>[^"]+)",outcome="[^"]+"\} (?P<count>[\d.]+)$', re.MULTILINE
+)
+READS = ("get ", "list ", "watch ")
+PULSE = ("create leases", "patch leases", "heartbeat")
+MARK = "mooring cluster "
+QUIET = 3.0
+"""Longer than from the making of an address to its label."""
+
+
+class Moored:
+    """A lab with Mooring in it."""
+
+    def __init__(self, lab: Lab) -> None:
+        self.lab = lab
+
+    def calls(self) -> Counter[str]:
+        """What all controllers together have called so far, as `neutron create ports`."""
+        found: Counter[str] = Counter()
+        for gateway in self.lab.spec.gateway_names:
+            try:
+                text = self.lab.hosts.run(gateway, ["curl", "--silent", "--fail", "http://127.0.0.1:9440/metrics"])
+            except CommandError:
+                continue
+            for match in CALLS.finditer(text):
+                found[f"{match['api']} {match['call']}"] += int(float(match["count"]))
+        return found
+
+    def writes(self, before: Counter[str]) -> dict[str, int]:
+        """What was written since, signs of life apart."""
+        since = self.calls() - before
+        return {
+            what: count
+            for what, count in sorted(since.items())
+            if not what.partition(" ")[2].startswith((*READS, *PULSE)) and not what.startswith("agent ")
+        }
+
+    def settled(self) -> None:
+        """Wait until the controllers have nothing more to do: for a while they call nobody but for signs of life."""
+        quiet = time.monotonic()
+        seen = self._work()
+
+        def nothing_happens() -> bool:
+            nonlocal quiet, seen
+            now = self._work()
+            if now != seen:
+                quiet, seen = time.monotonic(), now
+            return time.monotonic() - quiet > QUIET
+
+        waiting.until(nothing_happens, seconds=90, what="the controllers to rest", interval=0.5)
+
+    def _work(self) -> Counter[str]:
+        return Counter({what: n for what, n in self.calls().items() if not what.partition(" ")[2].startswith(PULSE)})
+
+    def holder(self) -> str:
+        """The gateway that has the addresses."""
+        waiting.until(
+            lambda: len(gateways.holders(self.lab)) == 1, seconds=20, what="one gateway to hold the addresses"
+        )
+        return gateways.holders(self.lab)[0]
+
+    def leftovers(self) -> dict[str, list[str]]:
+        """What is still there of what Mooring makes for Services."""
+        network = topology.connect(self.lab).network
+        ports = [port.id for port in network.ports() if (port.description or "").startswith(MARK)]
+        ips = [ip.id for ip in network.ips() if (ip.description or "").startswith(MARK)]
+        pairs, rules, held = [], [], []
+        for gateway in self.lab.spec.gateway_names:
+            port = network.get_port(topology.load(self.lab).ports[gateway].id)
+            pairs += [pair["ip_address"] for pair in port.allowed_address_pairs]
+            for kind in ("map", "set"):
+                for name in ("services", "be") if kind == "map" else ("vips", "backends"):
+                    listed = self.lab.hosts.run(gateway, ["nft", "list", kind, "ip", "mooring", name])
+                    rules += re.findall(r"elements = \{(.*?)\}", listed, re.DOTALL)
+            addresses = self.lab.hosts.run(gateway, ["ip", "-4", "-oneline", "address", "show", "dev", "eth0"])
+            held += re.findall(r"inet (10\.20\.0\.\d+)/32", addresses)
+        found = {"ports": ports, "floating IPs": ips, "pairs": pairs, "rules": rules, "addresses": held}
+        return {what: which for what, which in found.items() if which}
+
+    def mooring(self, *words: str) -> tuple[int, str]:
+        """Run our own command as an operator would: its exit code and what it prints."""
+        program = Path(sys.executable).parent / "mooring"
+        environment = os.environ | report.environment(self.lab)
+        done = subprocess.run([program, *words], env=environment, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+    def can(self, verb: str, what: str) -> str:
+        """Whether the controllers' account may do something in all namespaces."""
+        us = "--as=system:serviceaccount:mooring-system:mooring"
+        command = [str(self.lab.program("kubectl")), f"--kubeconfig={self.lab.place.kubeconfig}", "auth", "can-i"]
+        words = [*command, verb, what, us, "--all-namespaces"]
+        return subprocess.run(words, capture_output=True, text=True, check=False).stdout.strip()
+
+    def virtual_parent(self, port: str) -> str:
+        """The gateway that OVN sends a port's packets to."""
+        row = ovn.sbctl(self.lab, "--bare", "--columns=virtual_parent", "find", "Port_Binding", f"logical_port={port}")
+        ports = topology.load(self.lab).ports
+        return next((name for name, each in ports.items() if each.id == row.strip()), "")
+
+
+def expose(tenant: Tenant, name: str, *, port: int = 80, app: str = "") -> None:
+    """A Service of our class in front of a Deployment."""
+    service = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name},
+        "spec": {
+            "type": "LoadBalancer",
+            "loadBalancerClass": names.GATEWAY_CLASS,
+            "selector": {"app": app or name},
+            "ports": [{"port": port, "targetPort": 8080}],
+        },
+    }
+    tenant.kubectl("apply", "--filename=-", stdin=json.dumps(service))
+
+
+def addresses(tenant: Tenant, name: str) -> list[str]:
+    status = tenant.get("service", name)["status"]["loadBalancer"]
+    return [each["ip"] for each in status.get("ingress", [])]
+
+
+def address(tenant: Tenant, name: str) -> str:
+    """The address of a Service, as soon as it has one."""
+    waiting.until(lambda: bool(addresses(tenant, name)), seconds=60, what=f"an address for {name}")
+    return addresses(tenant, name)[0]
+
+
+def reasons(tenant: Tenant, name: str) -> dict[str, str]:
+    """The reason of each of our conditions."""
+    conditions: list[dict[str, Any]] = tenant.get("service", name)["status"].get("conditions", [])
+    return {each["type"].rpartition("/")[2]: each["reason"] for each in conditions}
+
+
+def events(tenant: Tenant, name: str) -> list[str]:
+    """The reasons of the events on a Service."""
+    found = tenant.get("events", f"--field-selector=involvedObject.name={name}")["items"]
+    return [each["reason"] for each in found if each["reportingComponent"] == "openstack.org/mooring"]

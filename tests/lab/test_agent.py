@@ -1,0 +1,201 @@
+"""Real agents with a real kernel and keepalived: packets reach backends, whatever happens to the agents."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mooring.lab import callers, waiting
+from mooring.model.gateway import Backend, Document, Forward, Refusal, State, Vrrp
+from tests.lab.two_gateways import BACKENDS, PROGRAMS, PYTHON, VIPS, Agent, TwoGateways, document
+
+pytestmark = pytest.mark.usefixtures("lab")  # which has installed nftables and keepalived
+
+
+def forward(version: int, protocol: str, *, count: int = 2) -> Forward:
+    backends = tuple(Backend(address, 8080) for address in BACKENDS[version][:count])
+    return Forward(VIPS[version], protocol, 80, f"shop/{protocol.lower()}{version}", backends)
+
+
+WEB = forward(4, "TCP")
+ALL = document(2, *(forward(version, protocol) for version in (4, 6) for protocol in ("TCP", "UDP")))
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[TwoGateways]:
+    world = TwoGateways(tmp_path)
+    try:
+        world.create()
+        yield world
+    finally:
+        world.end()
+
+
+@pytest.fixture
+def agent(world: TwoGateways) -> Agent:
+    """One of the gateways, alone; it holds the addresses."""
+    first = world.agents[0]
+    first.start()
+    waiting.until(lambda: first.vrrp() is Vrrp.MASTER, seconds=10, what="it to be master")
+    return first
+
+
+def told(agent: Agent, wanted: Document) -> None:
+    answer = agent.put(wanted)
+    assert isinstance(answer, State), answer
+    assert answer.held == wanted.held
+
+
+@pytest.mark.parametrize("version", [4, 6])
+@pytest.mark.parametrize("protocol", ["tcp", "udp"])
+def test_packets_reach_all_backends_and_come_from_the_address(
+    world: TwoGateways, agent: Agent, version: int, protocol: str
+) -> None:
+    told(agent, ALL)
+    answers = world.asked(protocol, VIPS[version], 80, count=40)
+    assert set(answers) == {f"{backend} {VIPS[version]}" for backend in BACKENDS[version]}
+
+
+def test_an_answer_means_that_the_addresses_have_come_or_gone(agent: Agent) -> None:
+    many = tuple(Forward(f"10.1.1.{number}", "TCP", 80, "shop/many") for number in range(1, 201))
+    addresses = {each.address for each in many}
+    told(agent, document(1, *many))
+    assert addresses <= agent.addresses()
+    told(agent, document(2, WEB))
+    assert not addresses & agent.addresses()
+
+
+@pytest.mark.parametrize("version", [4, 6])
+def test_what_is_not_served_is_refused_at_once(world: TwoGateways, agent: Agent, version: int) -> None:
+    told(agent, ALL)
+    assert world.asked("tcp", VIPS[version], 81) == ["refused"]
+    assert world.asked("udp", VIPS[version], 81) == ["refused"]
+
+
+def test_an_agent_that_is_killed_leaves_everything_and_remembers(world: TwoGateways, agent: Agent) -> None:
+    told(agent, ALL)
+    keepalived = agent.keepalived()
+    assert keepalived
+    agent.kill()
+    assert "silence" not in world.asked("tcp", VIPS[4], 80, count=10)
+    agent.start()
+    assert agent.keepalived() == keepalived
+    assert "silence" not in world.asked("tcp", VIPS[6], 80, count=10)
+    answer = agent.put(document(1))
+    assert isinstance(answer, State)
+    assert answer.held == ALL.held
+    assert world.asked("tcp", VIPS[4], 81) == ["refused"]
+
+
+def test_a_host_that_forgot_everything_gets_it_back_from_the_journal(world: TwoGateways, agent: Agent) -> None:
+    told(agent, ALL)
+    agent.end()
+    for family in ("ip", "ip6"):
+        world.spaces.run(agent.name, ["nft", "delete", "table", family, "mooring"])
+    world.spaces.run(agent.name, ["ip", "address", "del", f"{VIPS[4]}/32", "dev", "eth0"])
+    agent.start()
+    waiting.until(lambda: VIPS[4] in agent.addresses(), seconds=10, what="the address to be back")
+    assert set(world.asked("tcp", VIPS[4], 80, count=40)) == {f"{each} {VIPS[4]}" for each in BACKENDS[4]}
+
+
+def test_it_ends_politely_when_it_is_told_to(agent: Agent) -> None:
+    told(agent, ALL)
+    assert agent.kill(signal.SIGTERM) == 0
+    assert agent.keepalived()
+    assert VIPS[4] in agent.addresses()
+
+
+def test_a_change_of_addresses_under_load_loses_nothing(world: TwoGateways, agent: Agent) -> None:
+    told(agent, document(1, WEB))
+    command = [*world.spaces.enter("client"), PYTHON, str(PROGRAMS / "ask.py"), "tcp", VIPS[4], "80", "0"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as asking:
+        for generation in range(2, 14):
+            more = (forward(6, "TCP"), forward(4, "UDP")) if generation % 2 else ()
+            told(agent, document(generation, forward(4, "TCP", count=1 + generation % 2), *more))
+        answers = asking.communicate()[0].splitlines()
+    assert len(answers) > 100
+    assert [each for each in answers if each.split()[-1] != VIPS[4]] == []
+
+
+@pytest.mark.parametrize("version", [4, 6])
+def test_a_flow_does_not_go_on_to_a_backend_that_is_gone(world: TwoGateways, agent: Agent, version: int) -> None:
+    both = forward(version, "UDP")
+    told(agent, document(1, both))
+    command = [*world.spaces.enter("client"), PYTHON, str(PROGRAMS / "flow.py"), both.address, str(both.port)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as flow:
+        assert flow.stdin is not None
+        assert flow.stdout is not None
+        print(file=flow.stdin)
+        first = flow.stdout.readline().split()[0]
+        left = tuple(each for each in both.backends if each.address != first)
+        told(agent, document(2, Forward(both.address, "UDP", both.port, both.service, left)))
+        print(file=flow.stdin)
+        assert flow.stdout.readline().split()[0] == left[0].address
+
+
+def test_a_keepalived_that_ends_is_started_again(agent: Agent) -> None:
+    told(agent, ALL)
+    before = agent.keepalived()
+    state = agent.folder / "state"
+    for file in ("keepalived.vrrp.pid", "keepalived.pid"):
+        os.kill(int((state / file).read_text()), signal.SIGKILL)
+    waiting.until(lambda: agent.keepalived() not in (0, before), seconds=10, what="another keepalived")
+    waiting.until(lambda: agent.monitored("readyz") == "ok\n", seconds=10, what="the agent to be ready")
+    assert "mooring_agent_vrrp_restarts_total 1.0" in agent.monitored("metrics")
+    waiting.until(lambda: VIPS[4] in agent.addresses(), seconds=10, what="the address to be back")
+
+
+def test_rules_that_a_firewall_flushed_are_loaded_again(world: TwoGateways, agent: Agent) -> None:
+    told(agent, ALL)
+    world.spaces.run(agent.name, ["nft", "flush", "ruleset"])
+    waiting.until(lambda: "they are loaded again" in agent.log(), seconds=10, what="the agent to see it")
+    assert set(world.asked("tcp", VIPS[4], 80, count=40)) == {f"{each} {VIPS[4]}" for each in BACKENDS[4]}
+    told(agent, document(3, WEB))
+
+
+def test_what_keepalived_refuses_changes_nothing(world: TwoGateways, agent: Agent) -> None:
+    told(agent, document(1, WEB))
+    rules = world.spaces.run(agent.name, ["nft", "list", "table", "ip", "mooring"])
+    configuration = agent.folder / "state" / "keepalived.conf"
+    journal = agent.folder / "state" / "document.json"
+    before = configuration.read_text(), journal.read_text()
+    draft = agent.folder / "state" / "keepalived.new"
+    draft.mkdir()
+    answer = agent.put(ALL)
+    assert isinstance(answer, Refusal)
+    assert answer.reason == "VrrpRefused"
+    draft.rmdir()
+    waiting.until(lambda: agent.monitored("readyz") == "ok\n", seconds=10, what="the agent to be ready")
+    assert world.spaces.run(agent.name, ["nft", "list", "table", "ip", "mooring"]) == rules
+    assert journal.read_text() == before[1]
+    assert VIPS[6] not in agent.addresses()
+    told(agent, ALL)
+
+
+def test_connections_move_to_another_gateway_when_one_hears_no_leader(world: TwoGateways, agent: Agent) -> None:
+    _, other = world.agents
+    other.start()
+    for each in world.agents:
+        told(each, ALL)
+    command = [*world.spaces.enter("client"), PYTHON, str(callers.PROGRAMS / "connections.py"), VIPS[4], "80", "20"]
+    with (
+        other.heartbeats(ALL),
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as client,
+    ):
+        assert client.stdin is not None
+        assert client.stdout is not None
+        with agent.heartbeats(ALL):
+            assert client.stdout.readline() == "20\n"
+            assert other.vrrp() is Vrrp.BACKUP
+        waiting.until(lambda: other.vrrp() is Vrrp.MASTER, seconds=15, what="the other one to be master")
+        client.stdin.write("check\n")
+        client.stdin.flush()
+        assert client.stdout.readline() == "20\n"
+        waiting.until(lambda: "connections forgotten count=20" in agent.log(), seconds=10, what="them to be forgotten")
+        assert VIPS[4] not in agent.addresses()
+        listed = ["conntrack", "-L", "--orig-dst", VIPS[4]]
+        assert world.spaces.run(agent.name, listed) == ""
+        assert len(world.spaces.run(other.name, listed).splitlines()) == 20

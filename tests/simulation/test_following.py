@@ -1,0 +1,92 @@
+"""What is promised in seconds, on virtual time and without faults: endpoints, gateways and addresses are followed."""
+
+import pytest
+
+from mooring.model.kubernetes import Name, Service
+from tests.simulation.explore import Scripted
+from tests.simulation.user import User
+from tests.simulation.world import TIMES, World
+
+SOON = 0.5
+"""Much less than until the next audit, which would find everything anyway."""
+
+
+def backends(world: World) -> list[list[str]]:
+    """What each gateway sends packets to."""
+    return [
+        [each.address for forward in gateway.document.forwards for each in forward.backends]
+        for gateway in world.gateways.values()
+    ]
+
+
+def service(world: World, name: str) -> Service:
+    return world.truth.services[Name("shop", name)]
+
+
+def reasons(world: World, name: str) -> list[str]:
+    return [each.reason for each in service(world, name).status.conditions]
+
+
+async def served(user: User, world: World) -> None:
+    user.expose("web", "80/TCP")
+    user.pods("web", "10.244.1.5")
+    while not service(world, "web").status.load_balancer.ingress:
+        await user.wait(0.1)
+
+
+def test_packets_follow_the_endpoints_at_once() -> None:
+    async def deeds(world: World) -> None:
+        user = User(world)
+        await served(user, world)
+        for pods in (["10.244.1.5 10.244.2.5"], ["10.244.2.5", "10.244.3.5"], [""], ["10.244.1.7"]):
+            user.pods("web", *pods)
+            await user.wait(SOON)
+            assert backends(world) == [sorted(" ".join(pods).split())] * 2
+        assert TIMES.audit / 10 > SOON
+
+    World(1, Scripted({})).run(deeds)
+
+
+def test_who_loses_all_gateways_says_so_and_says_when_they_are_back() -> None:
+    async def deeds(world: World) -> None:
+        user = User(world)
+        await served(user, world)
+        for gateway in world.gateways.values():
+            gateway.up = False
+        await user.wait(TIMES.heartbeat + 20.0)
+        assert reasons(world, "web") == ["Accepted", "Allocated", "NoGateway"]
+        assert service(world, "web").status.load_balancer.ingress, "what it has it keeps"
+        user.expose("late", "81/TCP")
+        await user.wait(5.0)
+        assert not service(world, "late").status.load_balancer.ingress
+        for gateway in world.gateways.values():
+            gateway.start()
+        await user.wait(TIMES.heartbeat + 2.0)
+        assert reasons(world, "web") == ["Accepted", "Allocated", "Programmed"]
+        assert service(world, "late").status.load_balancer.ingress
+
+    World(1, Scripted({})).run(deeds)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_service_costs_three_writes_and_a_new_address_a_few_calls(count: int) -> None:
+    """Managed, port, status; and in OpenStack two POST, a GET and a PUT for each gateway, and a tag for each thing."""
+
+    async def deeds(world: World) -> None:
+        user = User(world)
+        await served(user, world)
+        await user.wait(5.0)
+        before = len(world.trace)
+        user.expose("late", "81/TCP" if count == 1 else "80/TCP")
+        user.pods("late", "10.244.1.6")
+        await user.wait(5.0)
+        assert service(world, "late").status.load_balancer.ingress
+        since = [step.what for step in world.trace[before:]]
+        writes = [what for what in since if what.startswith("patch services")]
+        assert writes == ["patch services", "patch services", "patch services/status"]
+        cloud = [what for what in since if what.split()[0] in {"create", "update", "get", "tag"} and "s" in what]
+        neutron = sorted(what for what in cloud if what.split()[-1] in {"ports", "floatingips"})
+        new = ["create floatingips", "create ports", *["get ports"] * 2, "tag floatingips", "tag ports"]
+        assert neutron == ([] if count == 1 else sorted([*new, *["update ports"] * 2]))
+
+    World(1, Scripted({})).run(deeds)
