@@ -30,6 +30,7 @@ NAMES: Mapping[str, tuple[str, str]] = {
         "annotation of a Service",
         "The id of the Neutron port that carries it. It counts where that port bears the mark of this cluster.",
     ),
+    "EPOCH": ("annotation of the controllers' Lease", "Grows with each leader; gateways refuse an older one."),
     "FINALIZER": (
         "finalizer of a Service",
         "Holds a Service that is deleted until no gateway serves it any more.",

@@ -64,6 +64,26 @@ def said(given: Service) -> Service:
     return msgspec.structs.replace(given, status=ServiceStatus(given.status.load_balancer, (condition,)))
 
 
+def wishing(given: Service, **wishes: object) -> Service:
+    """The same with something in it that no gateway does."""
+    wishes = wishes or {"load_balancer_source_ranges": ("192.0.2.0/24",)}
+    return msgspec.structs.replace(given, spec=msgspec.structs.replace(given.spec, **wishes))
+
+
+@pytest.mark.parametrize(
+    ("wishes", "expected"),
+    [
+        ({"session_affinity": "None", "external_traffic_policy": "Cluster"}, ()),
+        ({"load_balancer_source_ranges": ("192.0.2.0/24",)}, ("spec.loadBalancerSourceRanges",)),
+        ({"load_balancer_ip": "203.0.113.1"}, ("spec.loadBalancerIP",)),
+        ({"session_affinity": "ClientIP"}, ("spec.sessionAffinity ClientIP",)),
+        ({"external_traffic_policy": "Local"}, ("spec.externalTrafficPolicy Local",)),
+    ],
+)
+def test_what_nobody_does_is_not_ignored(wishes: dict[str, object], expected: tuple[str, ...]) -> None:
+    assert mapping.unsupported(wishing(service(), **wishes)) == expected
+
+
 @pytest.mark.parametrize(
     ("seen", "step"),
     [
@@ -74,6 +94,10 @@ def said(given: Service) -> Service:
         (Seen(service(managed="false")), Rest(Reason.OPTED_OUT)),
         (Seen(service(deleting=True)), Rest(Reason.ENDING)),
         (Seen(service(type="ClusterIP", port="somebody's text")), Rest(Reason.NOT_LOAD_BALANCER)),
+        (Seen(wishing(service())), Rest(Reason.NOT_SUPPORTED)),
+        (Seen(wishing(mapped(ADDRESS)), port_is_ours=True), Clear()),
+        (Seen(wishing(ours()), served=True), LetGo()),
+        (Seen(said(wishing(service()))), Rest(Reason.NOT_SUPPORTED)),
         # can be managed, not bound
         (Seen(service()), Manage()),
         (Seen(service(shown="198.51.100.1")), Rest(Reason.FOREIGN_ADDRESS)),

@@ -10,10 +10,11 @@ import msgspec
 import pytest
 
 from mooring.kube.api import Api
-from mooring.kube.election import EPOCH, Election, Term
+from mooring.kube.election import Election, Term
 from mooring.kube.kinds import LEASES
 from mooring.kube.twin.server import KubeTwin
 from mooring.model.kubernetes import Lease, Name
+from mooring.model.names import EPOCH
 from mooring.wire.http import NoAnswer, Request, Response, Stream
 from tests.simulation.loop import run_virtually
 

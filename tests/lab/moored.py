@@ -7,12 +7,16 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from mooring.lab import gateways, ovn, report, topology, waiting
+from mooring.lab import gateways, lifecycle, ovn, report, topology, waiting
+from mooring.lab import product as deployed
 from mooring.lab.errors import CommandError
 from mooring.lab.lab import Lab
+from mooring.lab.progress import PlainProgress
 from mooring.model import names
 from tests.lab.tenant import Tenant
 
@@ -22,6 +26,7 @@ CALLS = re.compile(
 READS = ("get ", "list ", "watch ")
 PULSE = ("create leases", "patch leases", "heartbeat")
 MARK = "mooring cluster "
+PROGRAM = Path(sys.executable).parent / "mooring"
 QUIET = 3.0
 """Longer than from the making of an address to its label."""
 
@@ -50,7 +55,7 @@ class Moored:
         return {
             what: count
             for what, count in sorted(since.items())
-            if not what.partition(" ")[2].startswith((*READS, *PULSE)) and not what.startswith("agent ")
+            if not what.partition(" ")[2].startswith((*READS, *PULSE)) and not what.startswith("gateway ")
         }
 
     def settled(self) -> None:
@@ -95,11 +100,29 @@ class Moored:
         found = {"ports": ports, "floating IPs": ips, "pairs": pairs, "rules": rules, "addresses": held}
         return {what: which for what, which in found.items() if which}
 
+    @contextmanager
+    def configured(self, changes: Mapping[str, str]) -> Iterator[None]:
+        """One controller with another configuration, in place of all others."""
+        part, host = "controller-other", self.lab.spec.gateway_names[0]
+        text = deployed.configuration(self.lab.place).read_text()
+        for old, new in changes.items():
+            text = text.replace(old, new)
+        file = self.lab.place.etc / "other.toml"
+        file.write_text(text)
+        for gateway in self.lab.spec.gateway_names:
+            self.lab.processes.stop(f"controller-{gateway}", seconds=10)
+        with self.lab.cage.inside():
+            self.lab.spawn(part, [PROGRAM, "controller", "--config", file], host=host)
+        try:
+            yield
+        finally:
+            self.lab.processes.stop(part, seconds=10)
+            lifecycle.up(self.lab.spec, PlainProgress())
+
     def mooring(self, *words: str) -> tuple[int, str]:
         """Run our own command as an operator would: its exit code and what it prints."""
-        program = Path(sys.executable).parent / "mooring"
         environment = os.environ | report.environment(self.lab)
-        done = subprocess.run([program, *words], env=environment, capture_output=True, text=True, check=False)
+        done = subprocess.run([PROGRAM, *words], env=environment, capture_output=True, text=True, check=False)
         return done.returncode, done.stdout + done.stderr
 
     def can(self, verb: str, what: str) -> str:
@@ -116,7 +139,7 @@ class Moored:
         return next((name for name, each in ports.items() if each.id == row.strip()), "")
 
 
-def expose(tenant: Tenant, name: str, *, port: int = 80, app: str = "") -> None:
+def expose(tenant: Tenant, name: str, *, port: int = 80, app: str = "", family: str = "IPv4") -> None:
     """A Service of our class in front of a Deployment."""
     service = {
         "apiVersion": "v1",
@@ -125,6 +148,7 @@ def expose(tenant: Tenant, name: str, *, port: int = 80, app: str = "") -> None:
         "spec": {
             "type": "LoadBalancer",
             "loadBalancerClass": names.GATEWAY_CLASS,
+            "ipFamilies": [family],
             "selector": {"app": app or name},
             "ports": [{"port": port, "targetPort": 8080}],
         },

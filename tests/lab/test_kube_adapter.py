@@ -12,12 +12,12 @@ import pytest
 
 from mooring.kube import errors
 from mooring.kube.api import PAGE, Api
-from mooring.kube.election import EPOCH
 from mooring.kube.kinds import EVENTS, LEASES, SERVICES
 from mooring.kube.recorder import Recorder, Told
 from mooring.kube.twin.server import Whole
 from mooring.lab.lab import Lab
 from mooring.model.kubernetes import Event, Meta, Name, ObjectReference, Service, ServicePort, ServiceSpec
+from mooring.model.names import EPOCH
 from mooring.wire.http import Request, Response, Stream, Transport
 from tests.lab import api_server, following
 from tests.lab.account import Account, until_refused

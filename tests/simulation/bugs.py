@@ -33,8 +33,8 @@ BUGS = (
         (
             (
                 LEADER,
-                'delay = self._queue.failed(item, not_before=getattr(error, "retry_after", None) or 0.0)',
-                "self._queue.done(item)\n            delay = 0.0",
+                'delay = queue.failed(item, not_before=getattr(error, "retry_after", None) or 0.0)',
+                "queue.done(item)\n                delay = 0.0",
             ),
         ),
     ),
@@ -56,7 +56,7 @@ BUGS = (
     Bug(
         "B3",
         "the gateways are told something before everything is known",
-        ((LEADER, "await self._followed.filled()\n", "self._queue.add(Chore.PUSH)\n"),),
+        ((LEADER, "await self._followed.filled()\n", "self._tell_gateways()\n"),),
     ),
     Bug(
         "B5",
@@ -72,8 +72,8 @@ BUGS = (
         (
             (
                 "controller/ports.py",
-                '            "name": "mooring",\n            "description": self._place.mark,\n',
-                '            "name": "mooring",\n',
+                '            "description": self._place.mark,\n            "security_groups"',
+                '            "security_groups"',
             ),
             (
                 "controller/ports.py",
@@ -203,7 +203,13 @@ MUTANTS = (
     Bug(
         "S3, others",
         "ports are known by their name, which another cluster's have too",
-        (("controller/ports.py", "list(PORTS, description=self._place.mark)", 'list(PORTS, name="mooring")'),),
+        (
+            (
+                "controller/ports.py",
+                "list(PORTS, description=self._place.mark)",
+                'list(PORTS, name="mooring-kubernetes")',
+            ),
+        ),
     ),
     Bug(
         "rest, bound",
@@ -259,12 +265,12 @@ MUTANTS = (
         (
             (
                 "core/mapping.py",
-                "    if _conditions(service) and not service.deleting:\n",
+                "    if _conditions(service) and not service.deleting and not addressed_to_us(service):\n",
                 "    if False:\n",
             ),
             (
                 "core/explaining.py",
-                "    if not mapping.can_be_managed(seen.service):\n        return ()\n",
+                "    if not mapping.addressed_to_us(seen.service):\n        return ()\n",
                 "",
             ),
         ),

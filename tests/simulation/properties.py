@@ -205,7 +205,7 @@ def _wrong_backends(gateway: GatewayTwin, service: Service, truth: Truth) -> Ite
     """A gateway sends packets to all ready endpoints, and to nobody else."""
     for forward in gateway.document.forwards:
         if forward.service == str(service.name):
-            wanted = _endpoints(service, forward.port, truth)
+            wanted = _endpoints(service, Key(forward.protocol, forward.port), truth)
             found = [(each.address, each.port) for each in forward.backends]
             if sorted(wanted) != found:
                 yield f"{gateway.name} sends {service.name} to {found}, its endpoints are {sorted(wanted)}"
@@ -218,22 +218,22 @@ def _wrong_conditions(service: Service, truth: Truth) -> Iterator[str]:
         if name not in said or said[name].status != "True":
             yield f"{service.name} does not say that it is {name}"
             return
-    bare = not all(_endpoints(service, each.port, truth) for each in service.spec.ports)
+    bare = not all(_endpoints(service, Key(each.protocol, each.port), truth) for each in service.spec.ports)
     reason = said[OUR_CONDITIONS[-1]].reason
     if (reason == "NoEndpoints") != bare:
         yield f"{service.name} says {reason}, and {'lacks' if bare else 'has'} endpoints"
 
 
-def _endpoints(service: Service, port: int, truth: Truth) -> set[tuple[str, int]]:
+def _endpoints(service: Service, key: Key, truth: Truth) -> set[tuple[str, int]]:
     """The ready endpoints of a Service's port, over all of its slices."""
-    named = {each.name for each in service.spec.ports if each.port == port}
+    named = {each.name for each in service.spec.ports if (each.protocol, each.port) == (key.protocol, key.port)}
     return {
         (address, number.port or 0)
         for found in truth.slices.values()
         if found.name.namespace == service.name.namespace
         and found.metadata.labels.get("kubernetes.io/service-name") == service.name.name
         for number in found.ports or ()
-        if number.name in named
+        if number.name in named and number.protocol == key.protocol
         for endpoint in found.endpoints or ()
         if endpoint.conditions.ready
         for address in endpoint.addresses
@@ -286,7 +286,8 @@ def _nothing_is_left_in_neutron(truth: Truth, needed: set[PortId | None]) -> Ite
 def _nothing_is_left_on(service: Service, truth: Truth) -> Iterator[str]:
     if _has_ours(service) or service.deleting:
         yield f"{service.name} still bears something of ours"
-    if any(each.type in OUR_CONDITIONS for each in service.status.conditions):
+    said = {each.type: each.reason for each in service.status.conditions if each.type in OUR_CONDITIONS}
+    if said and not (_impossible(service) and said == {OUR_CONDITIONS[0]: "NotSupported"}):
         yield f"{service.name} still bears conditions of ours"
     shown = {each.ip for each in service.status.load_balancer.ingress}
     if shown & truth.published.get(service.metadata.uid, set()):
@@ -350,7 +351,13 @@ def _serves(gateway: GatewayTwin, service: Service, truth: Truth) -> bool:
 def _wanted(service: Service) -> bool:
     spec, annotations = service.spec, service.metadata.annotations
     ours = spec.type == "LoadBalancer" and spec.load_balancer_class == names.GATEWAY_CLASS
-    return ours and service.metadata.deletion_timestamp is None and annotations.get(names.MANAGED) != "false"
+    meant = ours and service.metadata.deletion_timestamp is None and annotations.get(names.MANAGED) != "false"
+    return meant and not _impossible(service)
+
+
+def _impossible(service: Service) -> bool:
+    """It wants something that nobody does."""
+    return bool(service.spec.load_balancer_source_ranges)
 
 
 def _has_ours(service: Service) -> bool:

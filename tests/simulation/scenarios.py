@@ -139,6 +139,7 @@ class Churn:
             self.scale,
             self.scale,
             self.speak,
+            self.restrict,
         )
 
     def begin(self) -> None:
@@ -218,6 +219,13 @@ class Churn:
             self._user.say(name)
         else:
             self._user.take_pairs()
+
+    async def restrict(self, name: str) -> None:
+        """Want what nobody does, and perhaps think better of it."""
+        self._user.restrict(name, "192.0.2.0/24")
+        await self.wait(0.1, 5.0)
+        if self._chance.random() < 0.5:
+            self._user.restrict(name)
 
     async def replace(self, name: str) -> None:
         await self.delete(name)

@@ -4,6 +4,7 @@ import pytest
 
 from mooring.model.kubernetes import Name, Service
 from tests.simulation.explore import Scripted
+from tests.simulation.faults import Fault
 from tests.simulation.user import User
 from tests.simulation.world import TIMES, World
 
@@ -45,6 +46,56 @@ def test_packets_follow_the_endpoints_at_once() -> None:
         assert TIMES.audit / 10 > SOON
 
     World(1, Scripted({})).run(deeds)
+
+
+class Hanging:
+    """Neutron stops answering, and begins again."""
+
+    def __init__(self) -> None:
+        self.hangs = False
+
+    def at(self, _number: int, what: str, possible: tuple[Fault, ...]) -> Fault | None:
+        hit = self.hangs and what.endswith((" ports", " floatingips")) and Fault.TIMEOUT_BEFORE in possible
+        return Fault.TIMEOUT_BEFORE if hit else None
+
+
+def test_endpoints_are_followed_while_openstack_does_not_answer() -> None:
+    plan = Hanging()
+
+    async def deeds(world: World) -> None:
+        user = User(world)
+        await served(user, world)
+        plan.hangs = True
+        user.expose("late", "80/TCP")
+        for number in range(6, 12):
+            await user.wait(20.0)
+            user.pods("web", f"10.244.1.{number}")
+            await user.wait(SOON)
+            assert backends(world) == [[f"10.244.1.{number}"]] * 2
+        assert reasons(world, "late") == ["Accepted", "CloudUnreachable", "WaitingForAddress"]
+        plan.hangs = False
+
+    World(1, plan).run(deeds)
+
+
+def test_a_quota_that_is_spent_leaves_one_begun_port_and_not_more() -> None:
+    class NoFloatingIps(Hanging):
+        def at(self, _number: int, what: str, possible: tuple[Fault, ...]) -> Fault | None:  # noqa: ARG002 - as above
+            return Fault.CONFLICT if self.hangs and what == "create floatingips" else None
+
+    plan = NoFloatingIps()
+
+    async def deeds(world: World) -> None:
+        user = User(world)
+        await served(user, world)
+        plan.hangs = True
+        user.expose("late", "80/TCP")
+        await user.wait(10 * TIMES.audit)
+        ours = [port for port in world.truth.ports.values() if port.description == world.truth.mark]
+        assert len(ours) == 2
+        plan.hangs = False
+
+    World(1, plan).run(deeds)
 
 
 def test_who_loses_all_gateways_says_so_and_says_when_they_are_back() -> None:

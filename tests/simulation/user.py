@@ -105,6 +105,10 @@ class User:
         """Make it a Service of type ClusterIP."""
         self._patch(name, {"spec": {"type": "ClusterIP", "loadBalancerClass": None}})
 
+    def restrict(self, name: str, *ranges: str) -> None:
+        """Let in some clients only, or everybody."""
+        self._patch(name, {"spec": {"loadBalancerSourceRanges": list(ranges) or None}})
+
     def hold(self, name: str) -> None:
         """Put a finalizer on it, as other controllers do."""
         self._patch(name, {"metadata": {"finalizers": [*self._finalizers(name), HOLD]}})

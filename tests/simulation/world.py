@@ -304,7 +304,7 @@ def _topology(twin: NeutronTwin) -> Place:
     body = msgspec.json.encode({"subnet_id": subnet})
     twin.handle(Request("add", "PUT", f"/v2.0/routers/{router}/add_router_interface", body=body), MEMBER)
     theirs = "mooring cluster another"  # whose Mooring works in the same project
-    place = {"network_id": inside, "fixed_ips": [{"subnet_id": subnet}], "name": "mooring"}
+    place = {"network_id": inside, "fixed_ips": [{"subnet_id": subnet}], "name": "mooring-kubernetes"}
     port = make("ports", "port", MEMBER, description=theirs, **place)
     make("floatingips", "floatingip", MEMBER, floating_network_id=outside, port_id=port, description=theirs)
     make("floatingips", "floatingip", MEMBER, floating_network_id=outside, description="somebody's own")

@@ -2,7 +2,8 @@
 
 One worker takes names from one queue. For a Service it looks, decides the next step (`core.explaining.decide`), does
 it, and looks again, until there is nothing to do or something to wait for. Everything is derived anew from what is
-seen, so it does not matter where the leader before was interrupted.
+seen, so it does not matter where the leader before was interrupted. Another worker tells the gateways: endpoints are
+followed also while OpenStack lets the first one wait.
 
 Nothing is pushed and nothing is cleaned up before Services, endpoints and ports are completely known.
 """
@@ -38,8 +39,8 @@ from mooring.model.reasons import Trouble
 from mooring.model.steps import Annotate, MakePort, Push, Rest, Tell
 
 BY_SERVICE = "by service"
-PASSING = 3
-"""What passes by itself is worth telling only when it lasts."""
+PASSING = 10.0
+"""What passes by itself is worth telling only when it lasts, in seconds."""
 
 
 class Chore(enum.Enum):
@@ -112,16 +113,19 @@ class Leader:
         self._times = times
         self._log = log
         self._queue: WorkQueue[Item] = WorkQueue(chance, first=times.first_retry, longest=times.longest_retry)
+        self._pushes: WorkQueue[Item] = WorkQueue(chance, first=times.first_retry, longest=times.push_again)
         self._waiting: set[Name] = set()  # for the gateways
         self._live = True  # whether there was a gateway when they were last told something
         self._troubles: dict[Name, Trouble] = {}
+        self._failing: dict[Item, float] = {}  # since when each has been tried in vain
         self._stop_listening: list[Callable[[], None]] = []
         self.audits = 0
 
     @property
     def idle(self) -> bool:
         """Nothing is to be done but the next audit, and nothing is on its way out."""
-        return self.audits > 0 and self._queue.only(Chore.AUDIT) and not self._waiting and self._house.done
+        resting = self._queue.only(Chore.AUDIT) and self._pushes.only(Chore.AUDIT)
+        return self.audits > 0 and resting and not self._waiting and self._house.done
 
     @property
     def backlog(self) -> int:
@@ -146,29 +150,36 @@ class Leader:
                 tasks.create_task(
                     self._agents.beat(
                         lambda: self._pushing.document,
-                        lambda: self._queue.add(Chore.PUSH),
+                        self._tell_gateways,
                         every=self._times.heartbeat,
                     )
                 )
-                while True:
-                    await self._work(await self._queue.get())
+                tasks.create_task(self._work(self._pushes))
+                await self._work(self._queue)
         finally:
             for stop in self._stop_listening:
                 stop()
 
-    async def _work(self, item: Item) -> None:
-        try:
-            again = await self._handle(item)
-        except (errors.KubeError, CloudError) as error:
-            delay = self._queue.failed(item, not_before=getattr(error, "retry_after", None) or 0.0)
-            self._log.warning("failed", what=_called(item), why=str(error), again_in=round(delay, 1))
-            if isinstance(item, Name) and isinstance(error, CloudError):
-                await self._troubled(item, troubles.trouble(error))
-        else:
-            if again is None:
-                self._queue.done(item)
+    async def _work(self, queue: WorkQueue[Item]) -> None:
+        while True:
+            item = await queue.get()
+            began = asyncio.get_running_loop().time()
+            try:
+                again = await self._handle(item)
+            except (errors.KubeError, CloudError) as error:
+                delay = queue.failed(item, not_before=getattr(error, "retry_after", None) or 0.0)
+                self._log.warning("failed", what=_called(item), why=str(error), again_in=round(delay, 1))
+                if isinstance(item, Name) and isinstance(error, CloudError):
+                    await self._troubled(item, troubles.trouble(error), since=self._failing.setdefault(item, began))
             else:
-                self._queue.again(item, again)
+                self._failing.pop(item, None)
+                if again is None:
+                    queue.done(item)
+                else:
+                    queue.again(item, again)
+
+    def _tell_gateways(self) -> None:
+        self._pushes.add(Chore.PUSH)
 
     async def _handle(self, item: Item) -> float | None:
         """The work on one item; what is returned is after how long it wants to be looked at again."""
@@ -200,7 +211,7 @@ class Leader:
             self._followed.slices.listen(self._endpoints_changed),
         ]
         self._log.info("leading", services=len(services), addresses=len(self._picture.addresses.ports))
-        self._queue.add(Chore.PUSH)
+        self._tell_gateways()
         for service in services:
             self._queue.add(service.name)
         self._queue.add(Chore.AUDIT)
@@ -214,7 +225,7 @@ class Leader:
             self._picture.release(before.name)
             self._troubles.pop(before.name, None)
             if self._pushing.serves(before.name):
-                self._queue.add(Chore.PUSH)
+                self._tell_gateways()
         left = mapping.port_of(before) if before is not None else None
         if left is not None and left in self._picture.addresses.ports and left not in self._picture.used():
             self._queue.add_after(Chore.AUDIT, self._times.clean_up)
@@ -224,7 +235,7 @@ class Leader:
         for name in {endpoints.service_of(each) for each in (before, after) if each is not None}:
             service = self._services.get(name) if name else None
             if service is not None and mapping.mapped(service):
-                self._queue.add(Chore.PUSH)
+                self._tell_gateways()
                 self._queue.add(service.name)
 
     async def _serve(self, name: Name) -> None:
@@ -237,7 +248,7 @@ class Leader:
                 return
             if isinstance(step, Push):
                 self._waiting.add(name)
-                self._queue.add(Chore.PUSH)
+                self._tell_gateways()
                 return
             try:
                 await self._deeds.do(service, step)
@@ -250,9 +261,9 @@ class Leader:
             if isinstance(step, MakePort):
                 self._queue.add_after(Chore.AUDIT, self._times.clean_up)  # which puts our tag on it
 
-    async def _troubled(self, name: Name, trouble: Trouble) -> None:
+    async def _troubled(self, name: Name, trouble: Trouble, *, since: float) -> None:
         """Say on a Service what went wrong with it; where that does not work either, the next try will."""
-        if trouble.reason in troubles.PASSING and self._queue.failures(name) < PASSING:
+        if trouble.reason in troubles.PASSING and asyncio.get_running_loop().time() < since + PASSING:
             return
         self._troubles[name] = trouble
         service = self._services.get(name)
@@ -267,9 +278,7 @@ class Leader:
         return self._picture.seen(service, self._followed.slices_of(service.name), self._pushing.gateways())
 
     async def _push(self) -> float | None:
-        """Tell the gateways; Services that waited for it go on."""
-        if not self._ports.known:
-            await self._house.refresh()
+        """Tell the gateways; Services that waited for it go on. What OpenStack has was known once, and is enough."""
         wanted = [
             each
             for service in self._services.all()
@@ -292,10 +301,14 @@ class Leader:
         await self._agents.ask()
         await self._house.refresh()
         named = (mapping.port_of(service) for service in await self._relist())
-        await self._house.clean_up(frozenset(port for port in named if port))
+        needed = {port for port in named if port}
+        begun = self._picture.addresses.begun()
+        if begun is not None and self._troubles:
+            needed.add(begun)  # who waits for an address will want to go on with it
+        await self._house.clean_up(frozenset(needed))
         for service in self._services.all():
             self._queue.add(service.name)
-        self._queue.add(Chore.PUSH)
+        self._tell_gateways()
         self.audits += 1
         due = self._house.next_due()
         return self._times.audit if due is None else min(self._times.audit, max(due, self._times.clean_up))

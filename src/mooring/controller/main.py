@@ -82,5 +82,5 @@ def _outside(ways: Ways, registry: prometheus_client.CollectorRegistry) -> Outsi
         ways.agents,
         MeteredCalls("kubernetes", registry),
         MeteredCalls("neutron", registry),
-        MeteredCalls("agent", registry),
+        MeteredCalls("gateway", registry),
     )

@@ -79,8 +79,9 @@ class Ports:
         wanted = {
             "network_id": self._place.network,
             "fixed_ips": [{"subnet_id": self._place.subnet}],
-            "name": "mooring",
+            "name": f"mooring-{self._place.name}",
             "description": self._place.mark,
+            "security_groups": [],  # packets meet those of the gateways' own ports
         }
         port = await self._cloud.create(PORTS, wanted)
         self._addresses.put(port)

@@ -23,6 +23,8 @@ class Place(Struct, frozen=True):
     subnet: SubnetId
     floating_network: NetworkId | None = None
     gateways: tuple[PortId, ...] = ()
+    name: str = "kubernetes"
+    """What people call the cluster."""
 
     @property
     def mark(self) -> str:

@@ -37,7 +37,7 @@ def decide(seen: Seen, trouble: Trouble | None = None) -> Step:
     # On the way to an address nothing is told: the last write does it. Who has to wait is told what for.
     waits = isinstance(step, Rest) or trouble is not None or (not seen.live and bool(seen.address))
     wanted = conditions(seen, trouble)
-    return Tell(wanted) if waits and mapping.can_be_managed(seen.service) and not told(seen.service, wanted) else step
+    return Tell(wanted) if waits and mapping.addressed_to_us(seen.service) and not told(seen.service, wanted) else step
 
 
 def verdicts(seen: Seen, trouble: Trouble | None = None) -> tuple[Verdict, ...]:
@@ -51,7 +51,7 @@ def verdicts(seen: Seen, trouble: Trouble | None = None) -> tuple[Verdict, ...]:
 
 def conditions(seen: Seen, trouble: Trouble | None = None) -> tuple[Condition, ...]:
     """What a Service of ours is to say of itself; nothing, if it is none."""
-    if not mapping.can_be_managed(seen.service):
+    if not mapping.addressed_to_us(seen.service):
         return ()
     return tuple(
         Condition(name, "True" if each.well else "False", each.reason.value, each.message[:LONGEST])
@@ -87,29 +87,34 @@ def last_trouble(service: Service) -> Trouble | None:
 
 def _accepted(seen: Seen) -> Verdict:
     service = seen.service
-    spec = service.spec
-    if service.deleting:
-        return _ill(Reason.ENDING, f"It is being deleted since {service.metadata.deletion_timestamp}")
-    if spec.type != "LoadBalancer":
-        return _ill(Reason.NOT_LOAD_BALANCER, f"Its type is {spec.type}", "Set spec.type to LoadBalancer")
-    if spec.load_balancer_class != names.GATEWAY_CLASS:
-        has = f"class {spec.load_balancer_class}" if spec.load_balancer_class else "no class"
-        return _ill(
-            Reason.OTHER_CLASS,
-            f"It has {has}, and Mooring serves {names.GATEWAY_CLASS}",
-            f"A class cannot be changed: make the Service anew with spec.loadBalancerClass {names.GATEWAY_CLASS}",
-        )
-    if service.metadata.annotations.get(names.MANAGED) == "false":
-        fact = f'Its annotation {names.MANAGED} says "false"'
-        return _ill(Reason.OPTED_OUT, fact, "Take the annotation away to have it served")
+    if reason := mapping.why_not(service):
+        return _refused(service, reason)
     if mapping.foreign(seen):
         shown = ", ".join(each.ip or each.hostname for each in service.status.load_balancer.ingress)
-        return _ill(
-            Reason.FOREIGN_ADDRESS,
-            f"It shows {shown}, which somebody else gave it",
-            "Find who serves it, or clear status.loadBalancer if nobody does",
-        )
+        fact = f"It shows {shown}, which somebody else gave it"
+        return _ill(Reason.FOREIGN_ADDRESS, fact, "Find who serves it, or clear status.loadBalancer if nobody does")
     return _well(Reason.ACCEPTED, "It is served by the gateways")
+
+
+def _refused(service: Service, reason: Reason) -> Verdict:
+    spec = service.spec
+    fix = ""
+    match reason:
+        case Reason.ENDING:
+            fact = f"It is being deleted since {service.metadata.deletion_timestamp}"
+        case Reason.NOT_LOAD_BALANCER:
+            fact, fix = f"Its type is {spec.type}", "Set spec.type to LoadBalancer"
+        case Reason.OTHER_CLASS:
+            has = f"class {spec.load_balancer_class}" if spec.load_balancer_class else "no class"
+            fact = f"It has {has}, and Mooring serves {names.GATEWAY_CLASS}"
+            fix = f"A class cannot be changed: make it anew with spec.loadBalancerClass {names.GATEWAY_CLASS}"
+        case Reason.OPTED_OUT:
+            fact = f'Its annotation {names.MANAGED} says "false"'
+            fix = "Take the annotation away to have it served"
+        case _:
+            fact = f"It wants {', '.join(mapping.unsupported(service))}, which the gateways do not do yet"
+            fix = "Take that out of it"
+    return _ill(reason, fact, fix)
 
 
 def _allocated(seen: Seen, trouble: Trouble | None) -> Verdict:
@@ -129,7 +134,7 @@ def _programmed(seen: Seen) -> Verdict:
     if not seen.live:
         return _ill(
             Reason.NO_GATEWAY,
-            "No gateway answers the controller",
+            "No gateway answers the controller; what they serve already, they may go on serving",
             "See that `mooring agent` runs on the gateways and that their certificates are valid",
         )
     if not seen.served:

@@ -68,12 +68,31 @@ def why_not(service: Service) -> Reason | None:
         return Reason.NOT_LOAD_BALANCER
     if service.spec.load_balancer_class != names.GATEWAY_CLASS:
         return Reason.OTHER_CLASS
-    return Reason.OPTED_OUT if service.metadata.annotations.get(names.MANAGED) == "false" else None
+    if service.metadata.annotations.get(names.MANAGED) == "false":
+        return Reason.OPTED_OUT
+    return Reason.NOT_SUPPORTED if unsupported(service) else None
 
 
 def can_be_managed(service: Service) -> bool:
-    """Ours by its class, not going away, and its owner has not opted out."""
+    """Ours by its class, not going away, its owner has not opted out and wants nothing that we cannot do."""
     return why_not(service) is None
+
+
+def addressed_to_us(service: Service) -> bool:
+    """Whether its owner waits for an answer of ours, be it that we cannot do what it wants."""
+    return why_not(service) in {None, Reason.NOT_SUPPORTED}
+
+
+def unsupported(service: Service) -> tuple[str, ...]:
+    """What a Service wants and no gateway does yet. A wish is granted or refused, but never ignored."""
+    spec = service.spec
+    wishes = {
+        "spec.loadBalancerSourceRanges": bool(spec.load_balancer_source_ranges),
+        "spec.loadBalancerIP": bool(spec.load_balancer_ip),
+        "spec.sessionAffinity ClientIP": spec.session_affinity == "ClientIP",
+        "spec.externalTrafficPolicy Local": spec.external_traffic_policy == "Local",
+    }
+    return tuple(wish for wish, wanted in wishes.items() if wanted)
 
 
 def marked(service: Service) -> bool:
@@ -129,7 +148,7 @@ def _leave(seen: Seen, reason: Reason) -> Step:
     service = seen.service
     if _shown(service) and not foreign(seen):
         return Clear()
-    if _conditions(service) and not service.deleting:
+    if _conditions(service) and not service.deleting and not addressed_to_us(service):
         return Tell(())  # what it shows, if anything, is somebody else's
     if seen.port_is_ours or (port_of(service) is not None and marked(service)):
         return Forget()

@@ -42,6 +42,15 @@ def acknowledged(document: Document) -> dict[str, frozenset[tuple[str, str, int]
     return {service: places(forwards) for service, forwards in found.items()}
 
 
+class _Made(Struct, frozen=True):
+    """What was made of a Service, and of what."""
+
+    service: Service
+    slices: tuple[EndpointSlice, ...]
+    address: str
+    forwards: tuple[Forward, ...]
+
+
 class Picture:
     """Mutable, owned by one task. After `addresses` has changed, `offer` has to be called."""
 
@@ -50,6 +59,7 @@ class Picture:
         self._allocations: Allocations[PortId, Name] = Allocations()
         self._offered: frozenset[PortId] = frozenset()
         self._public: frozenset[str] = frozenset()
+        self._made: dict[Name, _Made] = {}
 
     def offer(self) -> None:
         """Let what is usable now be given to somebody, and nothing else."""
@@ -75,6 +85,7 @@ class Picture:
 
     def release(self, name: Name) -> None:
         self._allocations.release(name)
+        self._made.pop(name, None)
 
     def used(self) -> frozenset[PortId]:
         """The ports that somebody has."""
@@ -85,7 +96,15 @@ class Picture:
         port = mapping.port_of(service)
         if port is None or not mapping.mapped(service) or not self._fits(service, port):
             return ()
-        return gateway_document.forwards(service, self.addresses.address(port) or "", slices)
+        return self._forwards(service, tuple(slices), self.addresses.address(port) or "")
+
+    def _forwards(self, service: Service, slices: tuple[EndpointSlice, ...], address: str) -> tuple[Forward, ...]:
+        """Made once for as long as the same Service has the same endpoints: of ten thousand, one has changed."""
+        made = self._made.get(service.name)
+        if made is None or (made.service, made.slices, made.address) != (service, slices, address):
+            made = _Made(service, slices, address, gateway_document.forwards(service, address, slices))
+            self._made[service.name] = made
+        return made.forwards
 
     def seen(self, service: Service, slices: Iterable[EndpointSlice], gateways: Gateways) -> Seen:
         """All that the decision about a Service depends on."""

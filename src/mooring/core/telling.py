@@ -32,7 +32,9 @@ def news(service: Service, step: Step) -> tuple[News, ...]:
         case Clear(conditions) if shown:
             return News(NORMAL, "Withdrawn", "Withdraw", f"{shown} is no longer its address."), *_warnings(conditions)
         case Tell(conditions):
-            return _warnings(conditions)
+            told = _warnings(conditions)
+            # All Services hear of it at once; only who has no address yet waits for it.
+            return tuple(each for each in told if not shown or each.reason != Reason.NO_GATEWAY.value)
         case _:
             return ()
 

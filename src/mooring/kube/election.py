@@ -29,8 +29,7 @@ from mooring.kube.kinds import LEASES
 from mooring.kube.reflector import Reflector
 from mooring.kube.store import Store
 from mooring.model.kubernetes import Lease, LeaseSpec, Meta, Name
-
-EPOCH = "openstack.org/mooring-epoch"
+from mooring.model.names import EPOCH
 
 
 class Term:

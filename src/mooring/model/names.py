@@ -2,6 +2,7 @@
 
 MANAGED = "openstack.org/mooring-managed"
 PORT = "openstack.org/mooring-port"
+EPOCH = "openstack.org/mooring-epoch"
 
 FINALIZER = "openstack.org/mooring"
 CLEANUP_FINALIZER = "service.kubernetes.io/load-balancer-cleanup"
