@@ -50,7 +50,7 @@ def test_a_healthy_world_fits_on_a_screen(healthy: Survey, tmp_path: Path) -> No
     ]
     assert f"{address.public}  {address.inner}  {address.port}  shop/web 80/TCP, 443/TCP" in lines
     assert f"shop/web  {address.public}  served  Programmed" in lines
-    assert lines[-1] == "1 Service: 1 served. 1 of type LoadBalancer are not Mooring's."
+    assert lines[-1] == "1 Service: 1 served. Of type LoadBalancer and not Mooring's: 1."
 
 
 def test_json_is_the_documented_struct(healthy: Survey, tmp_path: Path) -> None:

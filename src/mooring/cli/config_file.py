@@ -9,8 +9,9 @@ from typing import IO
 
 import click
 
-from mooring.core import configuration
-from mooring.model.config import Settings
+from mooring.core import configuration, needs
+from mooring.core.needs import Daemon
+from mooring.model.config import Config, Settings
 
 DEFAULT = Path("/etc/mooring/mooring.toml")
 
@@ -32,6 +33,17 @@ def load(asked_for: Path | None, default: Path = DEFAULT) -> Settings:
     if isinstance(answer, Settings):
         return answer
     raise RefusedError("\n".join(configuration.sentence(problem) for problem in answer))
+
+
+def load_for(daemon: Daemon, asked_for: Path | None, default: Path = DEFAULT) -> Config:
+    """The configuration with all that a daemon needs. Raises RefusedError with what is missing and where."""
+    config = load(asked_for, default).config
+    lacks = needs.missing(config, daemon)
+    if not lacks:
+        return config
+    path = asked_for or default
+    nowhere = f"{path}: there is no such file; name another one with --config or MOORING_CONFIG"
+    raise RefusedError("\n".join([*lacks, *([] if path.exists() else [nowhere])]))
 
 
 def _text(path: Path, *, may_be_missing: bool) -> str:

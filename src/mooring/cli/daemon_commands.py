@@ -14,7 +14,6 @@ import click
 
 from mooring.cli import config_file
 from mooring.cli.config_commands import config_option
-from mooring.core import needs
 from mooring.core.needs import Daemon
 from mooring.model.config import Config
 from mooring.model.errors import StartRefused
@@ -49,10 +48,7 @@ def run(daemon: Daemon, path: Path | None) -> None:
     """Start a daemon and stay until it ends."""
     from mooring.cli import logs  # noqa: PLC0415 - see the module's first lines
 
-    config = config_file.load(path).config
-    lacks = needs.missing(config, daemon)
-    if lacks:
-        raise config_file.RefusedError("\n".join(lacks))
+    config = config_file.load_for(daemon, path)
     log = logs.make(config.log, sys.stderr)
     main: Callable[[Config, FilteringBoundLogger], Coroutine[Any, Any, None]]
     main = importlib.import_module(f"mooring.{daemon}.main").run

@@ -13,7 +13,6 @@ from typing import TypeAlias
 import click
 
 from mooring.cli import config_file
-from mooring.core import needs
 from mooring.core.surveyed import Survey
 from mooring.model.config import Config
 from mooring.model.reports import Missing, StepReport
@@ -41,10 +40,7 @@ def survey(ctx: click.Context, path: Path | None) -> Survey:
     """Look at everything. Ends the command where that is not possible."""
     from mooring.controller import survey as surveying  # noqa: PLC0415 - see the module's first lines
 
-    config = config_file.load(path).config
-    lacks = needs.missing(config, "controller")
-    if lacks:
-        raise config_file.RefusedError("\n".join(lacks))
+    config = config_file.load_for("controller", path)
     look: Look = ctx.obj or surveying.look
 
     async def looked() -> Survey:

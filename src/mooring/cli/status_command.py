@@ -108,7 +108,7 @@ def _summary(report: StatusReport) -> tuple[str, ...]:
     states = ", ".join(f"{number:,} {state}" for state, number in sorted(counted.items()))
     total = len(report.services)
     told = f"{total:,} Service{'' if total == 1 else 's'}{f': {states}' if states else ''}."
-    others = f" {report.others:,} of type LoadBalancer are not Mooring's." if report.others else ""
+    others = f" Of type LoadBalancer and not Mooring's: {report.others:,}." if report.others else ""
     first = next((each for each in report.services if each.state != "served"), None)
     hint = (f"`mooring why {first.namespace}/{first.name}` says why.",) if first else ()
     return (told + others, *hint)

@@ -127,4 +127,4 @@ def _lower(headers: Mapping[str, str]) -> Mapping[str, str]:
 
 def _text(error: BaseException) -> str:
     """Many of these errors have no text of their own."""
-    return str(error) or type(error).__name__
+    return str(error) or ("no answer in time" if isinstance(error, TimeoutError) else type(error).__name__)
