@@ -17,7 +17,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from bench import kube_events, kube_start, kube_write, lab_start
+from bench import gateway, kube_events, kube_start, kube_write, lab_start
 from bench.measure import Goal, Measured
 
 RESULT = Path("build/bench.json")
@@ -29,6 +29,7 @@ class Benchmark(msgspec.Struct, frozen=True):
 
 
 BENCHMARKS: Mapping[str, Benchmark] = {
+    "gateway": Benchmark(gateway.measure),
     "kube_events": Benchmark(kube_events.measure, kube_events.GOALS),
     "kube_start": Benchmark(kube_start.measure, kube_start.GOALS),
     "kube_write": Benchmark(kube_write.measure, kube_write.GOALS),

@@ -1,0 +1,49 @@
+"""What one change costs when there are many Services: an address for one more, and one endpoint that moves.
+
+The other ways: a controller that tries one port after the other, and an agent that loads everything anew.
+"""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+from bench.measure import Measured
+from mooring.core.allocation import Allocations
+from mooring.model.gateway import Key
+
+SIZES = (10, 100, 1000, 10_000)
+TIMES = 50
+MICRO, MILLI = 1e6, 1e3
+HTTP = (Key("TCP", 80),)
+
+
+def measure() -> Iterator[Measured]:
+    for size in SIZES:
+        ours, theirs = _allocation(size)
+        yield Measured(id="address for one more Service", size=size, ours=ours, peer=theirs, unit="us CPU")
+    for size in SIZES:
+        command = ["unshare", "--net", sys.executable, "-m", "bench.clients.rules", str(size)]
+        seen = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+        ours, theirs = (round(seen[each] * MILLI, 3) for each in ("change", "load"))
+        yield Measured(id="rules, one endpoint moves", size=size, ours=ours, peer=theirs, unit="ms CPU")
+
+
+def _allocation(size: int) -> tuple[float, float]:
+    """All Services want port 80, so each has an address of its own; then one more comes."""
+    allocations: Allocations[int, int] = Allocations()
+    busy: dict[int, set[Key]] = {port: set(HTTP) for port in range(size)}
+    for port in range(size):
+        allocations.offer(port)
+        allocations.claim(port, port, HTTP)
+    allocations.offer(size)
+    busy[size] = set()
+    begin = time.process_time()
+    for _ in range(TIMES):
+        allocations.first_fit(HTTP)
+    middle = time.process_time()
+    for _ in range(TIMES):
+        next(port for port, keys in busy.items() if not keys.intersection(HTTP))
+    end = time.process_time()
+    return round((middle - begin) / TIMES * MICRO, 2), round((end - middle) / TIMES * MICRO, 2)
