@@ -41,7 +41,7 @@ def _allocation(size: int) -> tuple[float, float]:
     busy[size] = set()
     begin = time.process_time()
     for _ in range(TIMES):
-        allocations.first_fit(HTTP)
+        allocations.first_fit(HTTP, size)
     middle = time.process_time()
     for _ in range(TIMES):
         next(port for port, keys in busy.items() if not keys.intersection(HTTP))

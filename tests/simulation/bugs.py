@@ -228,6 +228,11 @@ MUTANTS = (
         ),
     ),
     Bug(
+        "one namespace",
+        "who writes the port of another namespace's Service into its own is served there",
+        (("core/allocation.py", "        if group != mine:\n            return next(iter(members))\n", ""),),
+    ),
+    Bug(
         "S3, gateways",
         "what others entered in a gateway's list of addresses is taken away",
         (

@@ -35,6 +35,18 @@ def s1_one_owner(truth: Truth, effect: Effect) -> Iterator[str]:
             yield f"{each.address} {each.protocol} {each.port} belongs to {other} and to {each.service}"
 
 
+def one_namespace(truth: Truth, effect: Effect) -> Iterator[str]:
+    """Services of different namespaces do not share an address, whatever their owners write."""
+    gateway = truth.gateways.get(effect.server)
+    if gateway is None:
+        return
+    owners: dict[str, str] = {}
+    for each in gateway.document.forwards:
+        namespace = each.service.partition("/")[0]
+        if owners.setdefault(each.address, namespace) != namespace:
+            yield f"{each.address} is served for {namespace} and for {owners[each.address]}"
+
+
 def s2_acknowledged_first(truth: Truth, effect: Effect) -> Iterator[str]:
     """No address in a Service's status before every live gateway has acknowledged it."""
     for service in _published_now(effect):
@@ -163,6 +175,7 @@ def s8_one_generation(truth: Truth, effect: Effect) -> Iterator[str]:
 
 AFTER_EVERY_EFFECT: dict[str, Property] = {
     "S1": s1_one_owner,
+    "one namespace": one_namespace,
     "S2": s2_acknowledged_first,
     "S3": s3_needed_is_kept,
     "S3, gateways": s3_gateways_keep_theirs,

@@ -62,6 +62,18 @@ async def _share(world: World, _chance: random.Random) -> None:
     user.expose("shop", "443/TCP")
 
 
+async def _thief(world: World, _chance: random.Random) -> None:
+    """Somebody of another namespace writes the port of a Service into its own, and both want something new on it."""
+    user = User(world)
+    user.expose("web", "80/TCP")
+    await user.wait(2.0)
+    user.expose("other/web", "443/TCP")
+    user.copy("web", "other/thief")
+    user.change_ports("other/thief", "8080/TCP")
+    await user.wait(0.2)
+    user.change_ports("web", "80/TCP", "8080/TCP")
+
+
 async def _dns(world: World, _chance: random.Random) -> None:
     """One number, two protocols, two Services, one address."""
     user = User(world)
@@ -156,7 +168,7 @@ class Churn:
         await self._user.wait(self._chance.choice(seconds))
 
     def expose(self) -> None:
-        name = f"{self._chance.choice('abc')}{self._made}"
+        name = f"{self._chance.choice(('', '', 'other/'))}{self._chance.choice('abc')}{self._made}"
         self._made += 1
         self._user.expose(name, *_some_ports(self._chance))
         self.alive.append(name)
@@ -198,8 +210,9 @@ class Churn:
             self._user.set_status(name, "198.51.100.9")
         else:
             self._made += 1
-            self._user.copy(name, f"copy{self._made}")
-            self.alive.append(f"copy{self._made}")
+            copy = f"{self._chance.choice(('', 'other/'))}copy{self._made}"
+            self._user.copy(name, copy)
+            self.alive.append(copy)
 
     async def kill(self, _: str) -> None:
         """Somebody kills the leader, and goes on with the Services as soon as there is one again."""
@@ -241,6 +254,7 @@ SCENARIOS = {
     for each in (
         Scenario("map", _map, addresses=1),
         Scenario("dns", _dns, addresses=1),
+        Scenario("thief", _thief, addresses=2),
         Scenario("endpoints", _endpoints, addresses=1),
         Scenario("share", _share, addresses=2),
         Scenario("unmap", _unmap, addresses=0),

@@ -13,14 +13,14 @@ from mooring.wire.http import Request
 from tests.simulation import properties
 from tests.simulation.world import World
 
-SERVICES = "/api/v1/namespaces/shop/services"
-SLICES = "/apis/discovery.k8s.io/v1/namespaces/shop/endpointslices"
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/mooring-system/leases/mooring-controller"
 HOLD = "example.org/hold"
 MERGE = {"content-type": "application/merge-patch+json"}
 
 
 class User:
+    """Services are named as `web`, in the namespace shop, or as `other/web`."""
+
     def __init__(self, world: World) -> None:
         self._world = world
 
@@ -38,47 +38,48 @@ class User:
         spec = {"type": "LoadBalancer", "ports": _ports(ports)}
         if ours:
             spec["loadBalancerClass"] = names.GATEWAY_CLASS
-        meta = {"name": name, "annotations": annotations or {}}
-        self._do("POST", SERVICES, {"apiVersion": "v1", "kind": "Service", "metadata": meta, "spec": spec})
+        meta = {"name": _name(name).name, "annotations": annotations or {}}
+        self._do("POST", _services(name), {"apiVersion": "v1", "kind": "Service", "metadata": meta, "spec": spec})
 
     def pods(self, name: str, *slices: str) -> None:
         """The endpoints of a Service as they are from now on, a slice for each text: `10.244.1.5 10.244.1.6!`.
 
         An exclamation mark stands behind one that is not ready.
         """
-        service = self._world.truth.services.get(Name("shop", name))
+        service = self._world.truth.services.get(_name(name))
         if service is None:
             return
         ports = [
             {"name": each.name, "port": 8000 + each.port, "protocol": each.protocol} for each in service.spec.ports
         ]
         for number, text in enumerate(slices):
-            self._slice(name, f"{name}-{number}", text, ports)
+            self._slice(_name(f"{name}-{number}"), service.name, text, ports)
         for known in list(self._world.truth.slices):
-            if known.name.rpartition("-")[0] == name and int(known.name.rpartition("-")[2]) >= len(slices):
-                self._do("DELETE", f"{SLICES}/{known.name}", {})
+            base, _, last = known.name.rpartition("-")
+            if Name(known.namespace, base) == service.name and int(last) >= len(slices):
+                self._do("DELETE", f"{_slices(known)}/{known.name}", {})
 
-    def _slice(self, service: str, name: str, text: str, ports: list[dict[str, Any]]) -> None:
+    def _slice(self, name: Name, service: Name, text: str, ports: list[dict[str, Any]]) -> None:
         endpoints = [
             {"addresses": [each.rstrip("!")], "conditions": {"ready": not each.endswith("!")}} for each in text.split()
         ]
-        meta = {"name": name, "labels": {"kubernetes.io/service-name": service}}
-        if Name("shop", name) in self._world.truth.slices:
-            self._do("PATCH", f"{SLICES}/{name}", {"endpoints": endpoints, "ports": ports})
+        meta = {"name": name.name, "labels": {"kubernetes.io/service-name": service.name}}
+        if name in self._world.truth.slices:
+            self._do("PATCH", f"{_slices(name)}/{name.name}", {"endpoints": endpoints, "ports": ports})
             return
         kind = {"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4"}
-        self._do("POST", SLICES, {**kind, "metadata": meta, "endpoints": endpoints, "ports": ports})
+        self._do("POST", _slices(name), {**kind, "metadata": meta, "endpoints": endpoints, "ports": ports})
 
     def say(self, name: str) -> None:
         """Somebody else has something to say on a Service."""
-        service = self._world.truth.services.get(Name("shop", name))
+        service = self._world.truth.services.get(_name(name))
         if service is not None:
             said = [
                 each for each in msgspec.to_builtins(service.status.conditions) if each["type"] != "example.org/Seen"
             ]
             mine = {"type": "example.org/Seen", "status": "True", "reason": "Seen", "message": ""}
             conditions = [*said, mine | {"lastTransitionTime": "2026-01-01T00:00:00Z"}]
-            self._do("PATCH", f"{SERVICES}/{name}/status", {"status": {"conditions": conditions}})
+            self._do("PATCH", f"{_service(name)}/status", {"status": {"conditions": conditions}})
 
     def take_pairs(self) -> None:
         """An operator takes our addresses from a gateway's list."""
@@ -90,7 +91,7 @@ class User:
 
     def copy(self, name: str, other: str) -> None:
         """`kubectl get -o yaml`, another name, `kubectl apply`: what is ours is copied with the rest."""
-        service = self._world.truth.services.get(Name("shop", name))
+        service = self._world.truth.services.get(_name(name))
         if service is not None:
             ports = [f"{each.port}/{each.protocol}" for each in service.spec.ports]
             self.expose(other, *ports, annotations=dict(service.metadata.annotations))
@@ -122,11 +123,11 @@ class User:
         self._patch(name, {"metadata": {"finalizers": [each for each in self._finalizers(name) if each != HOLD]}})
 
     def _finalizers(self, name: str) -> tuple[str, ...]:
-        service = self._world.truth.services.get(Name("shop", name))
+        service = self._world.truth.services.get(_name(name))
         return service.metadata.finalizers if service else ()
 
     def delete(self, name: str) -> None:
-        self._do("DELETE", f"{SERVICES}/{name}", {})
+        self._do("DELETE", f"{_service(name)}", {})
 
     def delete_lease(self) -> None:
         """What says who leads, and which epoch it is, is gone."""
@@ -135,10 +136,10 @@ class User:
 
     def set_status(self, name: str, address: str) -> None:
         """Somebody else gives it an address."""
-        self._do("PATCH", f"{SERVICES}/{name}/status", {"status": {"loadBalancer": {"ingress": [{"ip": address}]}}})
+        self._do("PATCH", f"{_service(name)}/status", {"status": {"loadBalancer": {"ingress": [{"ip": address}]}}})
 
     def _patch(self, name: str, change: dict[str, Any]) -> None:
-        self._do("PATCH", f"{SERVICES}/{name}", change)
+        self._do("PATCH", f"{_service(name)}", change)
 
     def _do(self, method: str, path: str, body: dict[str, Any]) -> None:
         headers = MERGE if method == "PATCH" else {"content-type": "application/json"}
@@ -146,6 +147,23 @@ class User:
         response = self._world.judge(None, "kube", request, lambda: self._world.kube.handle(request))
         if response.status >= HTTPStatus.BAD_REQUEST and response.status != HTTPStatus.NOT_FOUND:
             raise ValueError(f"{method} {path}: {response.body.decode()}")
+
+
+def _name(text: str) -> Name:
+    namespace, _, name = text.rpartition("/")
+    return Name(namespace or "shop", name)
+
+
+def _services(text: str) -> str:
+    return f"/api/v1/namespaces/{_name(text).namespace}/services"
+
+
+def _service(text: str) -> str:
+    return f"{_services(text)}/{_name(text).name}"
+
+
+def _slices(name: Name) -> str:
+    return f"/apis/discovery.k8s.io/v1/namespaces/{name.namespace}/endpointslices"
 
 
 def _ports(ports: tuple[str, ...]) -> list[dict[str, Any]]:

@@ -319,6 +319,6 @@ def _topology(twin: NeutronTwin) -> Place:
 
 
 def _namespaces(twin: KubeTwin) -> None:
-    for name in ("mooring-system", "shop"):
+    for name in ("mooring-system", "shop", "other"):
         body = msgspec.json.encode({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
         twin.handle(Request("create namespaces", "POST", "/api/v1/namespaces", body=body))

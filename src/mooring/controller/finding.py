@@ -60,6 +60,7 @@ async def place(config: Config, api: Api, cloud: Cloud) -> Place:
         NetworkId((await _one(cloud, NETWORKS, floating, "addresses.floating_network")).id) if floating else None,
         tuple(PortId(port.id) for port in ports),
         config.cluster.name,
+        wanted.sharing,
     )
 
 

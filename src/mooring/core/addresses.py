@@ -5,6 +5,7 @@ once it can be reached from outside and every gateway may use it, by an entry in
 """
 
 from collections.abc import Iterable
+from typing import Literal
 
 from msgspec import Struct
 
@@ -25,6 +26,7 @@ class Place(Struct, frozen=True):
     gateways: tuple[PortId, ...] = ()
     name: str = "kubernetes"
     """What people call the cluster."""
+    sharing: Literal["namespace", "cluster", "none"] = "namespace"
 
     @property
     def mark(self) -> str:

@@ -125,7 +125,7 @@ def _allocated(seen: Seen, trouble: Trouble | None) -> Verdict:
     if trouble is not None:
         return _ill(trouble.reason, trouble.text.rstrip("."), FIXES[trouble.reason])
     if seen.rival:
-        fact = f"On the address that it had, {seen.rival} has one of its ports"
+        fact = f"The address that it names carries {seen.rival}, which has one of its ports or is of another namespace"
         return _ill(Reason.PORT_TAKEN, fact, "It gets another address by itself")
     return _ill(Reason.NO_ADDRESS_YET, "It has no address yet", "The controller gives it one; is it running?")
 

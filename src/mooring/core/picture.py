@@ -4,7 +4,7 @@ The controller keeps it up to date as things change; `mooring why` and `mooring 
 Whose a port is, is told by the Services' annotations and by nothing else.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 
 from msgspec import Struct
 
@@ -15,6 +15,13 @@ from mooring.core.mapping import Seen
 from mooring.model.cloud import PortId
 from mooring.model.gateway import Document, Forward
 from mooring.model.kubernetes import EndpointSlice, Name, Service
+
+GROUPS: Mapping[str, Callable[[Name], Hashable]] = {
+    "namespace": lambda name: name.namespace,
+    "cluster": lambda _: None,
+    "none": lambda name: name,
+}
+"""Who may share an address, by what the operator allows."""
 
 
 class Gateways(Struct, frozen=True):
@@ -56,7 +63,7 @@ class Picture:
 
     def __init__(self, addresses: Addresses) -> None:
         self.addresses = addresses
-        self._allocations: Allocations[PortId, Name] = Allocations()
+        self._allocations: Allocations[PortId, Name] = Allocations(GROUPS[addresses.place.sharing])
         self._offered: frozenset[PortId] = frozenset()
         self._public: frozenset[str] = frozenset()
         self._made: dict[Name, _Made] = {}
@@ -133,4 +140,4 @@ class Picture:
         claimed = self._allocations.port_of(service.name)
         if claimed is not None and claimed in self._offered and self._fits(service, claimed):
             return claimed
-        return self._allocations.first_fit(mapping.keys(service))
+        return self._allocations.first_fit(mapping.keys(service), service.name)

@@ -111,6 +111,10 @@ class Addresses(Struct, frozen=True, forbid_unknown_fields=True):
         ]
         | None
     ) = None
+    sharing: Annotated[
+        Literal["namespace", "cluster", "none"],
+        Meta(description="Which Services may share an address: those of one namespace, all of them, or none."),
+    ] = "namespace"
 
 
 class Gateway(Struct, frozen=True, forbid_unknown_fields=True):
