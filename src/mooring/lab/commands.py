@@ -92,8 +92,9 @@ def up(name: str, **options: Any) -> None:  # noqa: ANN401 - what click made of 
         given["assets"] = str(Path(given["assets"]).resolve())
     spec = Spec(name=name, **given)
     lifecycle.refuse_nonsense(spec)
-    if not given and place_of(name).spec.exists():
-        spec = open_lab(name).spec
+    if place_of(name).spec.exists():
+        there = open_lab(name).spec
+        spec = msgspec.structs.replace(spec, mooring=there.mooring) if given else there
     announce_loss(name)
     with progress.progress() as watcher:
         took = lifecycle.up(spec, watcher)

@@ -11,6 +11,7 @@ import click
 from mooring.lab import callers, commands, gateways, lifecycle, progress, report, waiting
 from mooring.lab.errors import LabError
 from mooring.lab.lab import Lab, open_lab
+from mooring.lab.place import place_of
 from mooring.lab.spec import Spec
 
 NAME = "demo"
@@ -32,6 +33,8 @@ def tell() -> None:
     _say("A whole Kubernetes-on-OpenStack world comes up on this machine, with Mooring in it.")
     _say("The first time it is built, which takes minutes; then it is quick.")
     with progress.progress() as watcher:
+        if place_of(NAME).ready.exists() and not lifecycle.lost_hosts(open_lab(NAME)):
+            lifecycle.deploy(open_lab(NAME), "host", watcher)
         lifecycle.up(Spec(name=NAME, mooring="host"), watcher)
     stage = Stage(open_lab(NAME))
     stage.clear()
