@@ -87,6 +87,9 @@ def test_nonsense_is_refused_and_said_why(certificates: Certificates, body: byte
         assert found == status
         assert msgspec.json.decode(told, type=Refusal).reason == reason
         assert agent.gateway.document.epoch == 0
+        async with session.get(f"{agent.url}/v1/state") as response:
+            trouble = msgspec.json.decode(await response.read(), type=State).trouble
+        assert trouble == msgspec.json.decode(told, type=Refusal).message
 
     play(certificates, scene)
 
@@ -105,6 +108,9 @@ def test_what_the_host_refuses_is_told(certificates: Certificates) -> None:
             status, body = await put(session, agent, msgspec.json.encode(document(1, WEB)))
             assert status == 500
             assert msgspec.json.decode(body, type=Refusal) == Refusal("RulesRefused", "no memory")
+            async with session.get(f"{agent.monitoring}/readyz") as response:
+                assert response.status == 503
+                assert await response.text() == "the last document could not be applied: no memory\n"
 
     asyncio.run(scene())
 

@@ -6,18 +6,19 @@ from collections.abc import Callable, Mapping
 import msgspec
 import pytest
 
-from mooring.agent.gateway import GIVE_WAY, Gateway, JournalDamaged, NotApplied, Outcome, Refused
+from mooring.agent.gateway import MOST_TROUBLE, Gateway, NotApplied, Outcome, Refused
 from mooring.core import gateway_document
-from mooring.core.freshness import GRACE, HOLDING
+from mooring.core.freshness import ALIVE, ALIVE_HOLDING, GRACE, HOLDING
 from mooring.core.gateway_checks import Reason
+from mooring.core.vrrp import GIVE_WAY
 from mooring.core.vrrp import Vrrp as VrrpSettings
 from mooring.host.connections import Way
 from mooring.host.disk import DiskError
 from mooring.host.errors import HostError
-from mooring.host.journal import NAME
+from mooring.host.journal import DAMAGED, NAME
 from mooring.host.keepalived import KeepalivedError
 from mooring.host.nftables import NftError
-from mooring.model.gateway import Backend, Document, Forward, Heartbeat, Held, State, Vrrp
+from mooring.model.gateway import Backend, Document, Forward, Heartbeat, Held, Refusal, State, Vrrp
 from tests.silent import SILENT
 from tests.simulation.gateway import elements
 from tests.simulation.host import Machine
@@ -155,6 +156,19 @@ def test_nonsense_touches_nothing() -> None:
     assert refused.value.refusal.reason == Reason.BAD_PROTOCOL.value
     assert bench.reached == []
     assert bench.holds(OLD)
+    assert "'ICMP'" in bench.gateway.state().trouble
+    assert bench.gateway.ready() is None, "the host does what it can"
+    assert bench.put(document(1, DNS)) is Outcome.OTHER
+    assert bench.gateway.state().trouble
+    assert bench.put(OLD) is Outcome.UNCHANGED
+    assert bench.gateway.state().trouble == ""
+
+
+def test_a_trouble_that_is_told_with_every_answer_is_short() -> None:
+    bench = Bench()
+    bench.gateway.refuses(Refusal(Reason.RULES_REFUSED.value, "x" * 10_000))
+    assert len(bench.gateway.state().trouble) == MOST_TROUBLE
+    assert len(bench.gateway.ready() or "") < MOST_TROUBLE + 100
 
 
 def points(new: Document) -> list[str]:
@@ -182,10 +196,13 @@ def test_a_failure_at_any_effect_leaves_everything_as_before(name: str, number: 
     assert failed.value.refusal.reason == ERRORS[bench.reached[number]][1].value
     assert "simulated" in failed.value.refusal.message
     assert bench.holds(OLD)
-    assert bench.gateway.ready() is None
+    assert bench.gateway.ready() == "the last document could not be applied: simulated"
+    assert bench.gateway.state().trouble == "simulated"
     bench.wrong = lambda _number, _kind: None
     assert bench.put(WAYS[name]) is Outcome.APPLIED
     assert bench.holds(WAYS[name])
+    assert bench.gateway.ready() is None
+    assert bench.gateway.state().trouble == ""
 
 
 @pytest.mark.parametrize(("name", "number"), CASES)
@@ -203,8 +220,10 @@ def test_where_even_the_way_back_fails_it_is_found_later(name: str, number: int)
     assert bench.gateway.state().held == OLD.held
     bench.wrong = lambda _number, _kind: None
     bench.gateway.tend()
-    assert bench.gateway.ready() is None
     assert bench.holds(OLD)
+    assert bench.put(OLD) is Outcome.UNCHANGED
+    assert bench.gateway.ready() is None
+    assert bench.gateway.state().trouble == ""
     bench.restart()
     assert bench.holds(OLD)
 
@@ -275,7 +294,8 @@ def test_a_start_brings_back_rules_before_addresses() -> None:
     bench.reached.clear()
     bench.restart()
     assert bench.holds(OLD)
-    assert [kind for kind in bench.reached if kind != "disk"].index("rules") < bench.reached.index("vrrp", 1)
+    priority = bench.reached.index("vrrp")
+    assert bench.reached.index("rules") < bench.reached.index("vrrp", priority + 1)
 
 
 def test_a_start_without_vrrp_goes_on_and_says_so() -> None:
@@ -289,18 +309,35 @@ def test_a_start_without_vrrp_goes_on_and_says_so() -> None:
     bench.wrong = no_vrrp
     bench.restart()
     assert bench.gateway.ready() == "keepalived does not follow the last document"
+    assert bench.gateway.state().trouble == "simulated"
     bench.wrong = lambda _number, _kind: None
     bench.gateway.tend()
     assert bench.gateway.ready() is None
     assert bench.holds(OLD)
 
 
-def test_a_damaged_journal_is_not_taken_for_none() -> None:
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_damaged_journal_is_set_aside_and_the_gateway_gives_way(whole: bool) -> None:  # noqa: FBT001 - a table
     bench = Bench()
     bench.put(OLD)
+    bench.gateway.heartbeat(Heartbeat(1, 1))
     bench.machine.disk.write(NAME, b'{"epoch": 1')
-    with pytest.raises(JournalDamaged, match="remove it"):
-        bench.restart()
+
+    def no_disk(_at: int, kind: str) -> None:
+        if kind == "disk" and not whole:
+            raise DiskError("simulated")
+
+    bench.wrong = no_disk
+    bench.restart()
+    bench.wrong = lambda _number, _kind: None
+    assert bench.machine.disk.read(DAMAGED) == (b'{"epoch": 1' if whole else None)
+    assert bench.gateway.state().held == Held()
+    assert bench.gateway.state().stale
+    assert bench.machine.daemon.lowered == GIVE_WAY
+    assert bench.machine.daemon.addresses == frozenset()
+    assert bench.put(OLD) is Outcome.APPLIED
+    bench.restart()
+    assert bench.holds(OLD)
 
 
 def test_a_vrrp_daemon_that_ended_is_started_again() -> None:
@@ -409,6 +446,35 @@ def test_a_leader_of_an_older_epoch_is_not_heard() -> None:
     assert not bench.gateway.heartbeat(Heartbeat(1, 9))
     bench.gateway.tick()
     assert bench.gateway.state().stale
+
+
+def test_vrrp_is_told_once_a_second_that_the_agent_lives() -> None:
+    bench = Bench()
+    daemon = bench.machine.daemon
+    assert daemon.marks == [ALIVE_HOLDING], "before it is started, so that it never takes us for dead"
+    for _ in range(12):
+        bench.now += 0.25
+        bench.gateway.tick()
+    assert daemon.marks == [ALIVE_HOLDING] * 4
+    daemon.vrrp = Vrrp.BACKUP
+    bench.gateway.tend()
+    bench.gateway.tick()
+    assert daemon.marks[4:] == [ALIVE], "at once: its word counted for longer than it should"
+
+
+def test_the_rest_goes_on_where_vrrp_cannot_be_told() -> None:
+    bench = Bench()
+
+    def never(_at: int, kind: str) -> None:
+        if kind == "alive":
+            raise KeepalivedError("simulated")
+
+    bench.wrong = never
+    bench.put(OLD)
+    bench.now += 1.0
+    assert bench.gateway.heartbeat(Heartbeat(1, 1))
+    assert bench.machine.daemon.lowered == 0
+    assert len(bench.machine.daemon.marks) == 1
 
 
 def test_a_restart_is_no_reason_to_give_way() -> None:

@@ -29,11 +29,9 @@ def config(made: agents.Certificates, tmp_path: Path) -> Config:
     return Config(tls=tls, agent=Agent(state=str(tmp_path / "state")))
 
 
-def test_a_damaged_journal_keeps_it_from_starting(config: Config) -> None:
-    state = Path(config.agent.state)
-    state.mkdir()
-    (state / NAME).write_text("{")
-    with pytest.raises(StartRefused, match="the journal is damaged"):
+def test_a_journal_that_cannot_be_read_keeps_it_from_starting(config: Config) -> None:
+    (Path(config.agent.state) / NAME).mkdir(parents=True)
+    with pytest.raises(StartRefused, match=r"document.json: Is a directory"):
         asyncio.run(run(config, SILENT))
 
 

@@ -7,7 +7,7 @@ from mooring.controller.agents import GRACE, Agents
 from mooring.controller.fence import FencedSender, LeaseLost
 from mooring.core import gateway_document
 from mooring.kube.election import Term
-from mooring.model.gateway import Document, Forward
+from mooring.model.gateway import Document, Forward, Vrrp
 from mooring.wire.http import NotSent, Request, Response
 from tests.silent import SILENT
 from tests.simulation.gateway import GatewayTwin
@@ -93,6 +93,55 @@ def test_no_live_gateway_at_all() -> None:
         await asyncio.sleep(GRACE)
         assert not agents.live()
         assert not Agents({}, SILENT).live()
+
+    run_virtually(scene())
+
+
+class Refusing:
+    """A gateway that answers, and whose disk is full."""
+
+    def __init__(self, wire: Wire) -> None:
+        self._wire = wire
+
+    async def send(self, request: Request) -> Response:
+        if request.method != "PUT":
+            return await self._wire.send(request)
+        return Response(500, body=b'{"reason": "DiskRefused", "message": "no space left"}')
+
+
+def test_a_backup_that_refuses_everything_holds_nobody_up_for_long() -> None:
+    """It gives way by itself. The one that has the addresses counts, whatever it says: packets go there."""
+
+    async def scene() -> None:
+        well, sick = Wire("g1"), Wire("g2")
+        sick.twin.machine.daemon.vrrp = Vrrp.BACKUP
+        sick.twin.start()
+        agents = Agents({"g1": well, "g2": Refusing(sick)}, SILENT)
+        wanted = document(1, WEB)
+        await agents.ask()
+        assert not await agents.push(wanted)
+        assert not agents.hold(wanted)
+        await asyncio.sleep(GRACE)
+        await agents.ask()
+        assert agents.hold(wanted)
+        assert agents.holder()
+        sick.twin.machine.daemon.vrrp = Vrrp.MASTER
+        sick.twin.start()
+        await agents.ask()
+        assert not agents.hold(wanted)
+
+    run_virtually(scene())
+
+
+def test_somebody_has_to_hold_the_addresses() -> None:
+    async def scene() -> None:
+        agents, first, second = two()
+        for each in (first, second):
+            each.twin.machine.daemon.vrrp = Vrrp.BACKUP
+            each.twin.start()
+        await agents.push(document(1, WEB))
+        assert agents.live()
+        assert not agents.holder()
 
     run_virtually(scene())
 

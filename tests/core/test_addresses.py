@@ -93,6 +93,19 @@ def test_the_addresses_that_the_world_may_be_sent_to() -> None:
     assert known(port("a", "10.0.0.5"), outside=False).all_public() == {"10.0.0.5"}
 
 
+def test_what_somebody_else_deleted_is_remembered_while_a_gateway_may_use_it() -> None:
+    given = known(port("a", "10.0.0.5"), port("b", "10.0.0.6"), gateways=BOTH)
+    given.replace([port("b", "10.0.0.6")], [], BOTH)
+    assert given.former == {"10.0.0.5"}
+    given.replace([port("c", "10.0.0.5")], [], BOTH)
+    assert given.former == frozenset(), "it is ours again"
+    given.replace([], [], BOTH)
+    given.replace([], [], [gateway("g1"), gateway("g2")])
+    assert given.former == frozenset()
+    given.replace([], [], BOTH)
+    assert given.former == frozenset(), "who entered it anew is somebody else"
+
+
 @pytest.mark.parametrize(
     ("has", "add", "remove", "expected"),
     [

@@ -105,6 +105,13 @@ def test_no_gateway_may_use_what_goes_now_and_it_goes_after_that() -> None:
     assert steps == (Unpair(PortId("g1"), ("10.0.0.5",)), Remove(going))
 
 
+def test_no_gateway_may_use_what_was_ours_and_is_gone() -> None:
+    gateways = [gateway("g1", "10.0.0.5", "192.0.2.1"), gateway("g2")]
+    former = frozenset({"10.0.0.5"})
+    steps = cleaning.steps([], [], frozenset(), gateways=gateways, former=former, tagged_for={}, wait=60.0)
+    assert steps == (Unpair(PortId("g1"), ("10.0.0.5",)),)
+
+
 def test_a_second_look_finds_nothing_to_pair() -> None:
     ready = gateway("g1", "10.0.0.5")
     ours = [at(port("a"), "10.0.0.5")]

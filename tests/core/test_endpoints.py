@@ -52,6 +52,10 @@ TWO = endpoint("10.244.2.5")
         ([found(ONE, ports=(EndpointPort("http", None),))], []),
         ([found(ONE, ports=())], []),
         ([found(ONE), found(TWO, ports=(EndpointPort("http", 9090),))], ["10.244.1.5:8080", "10.244.2.5:9090"]),
+        # what no gateway would take harms nobody else
+        ([found(endpoint("239.1.1.1"), ONE)], ["10.244.1.5:8080"]),
+        ([found(endpoint("127.0.0.1"), endpoint("::"), endpoint("010.244.1.5"))], []),
+        ([found(endpoint("10.244.1.5 } flush ruleset"), ONE)], ["10.244.1.5:8080"]),
         # what the API server leaves out
         ([EndpointSlice(Meta(), "IPv4", None, None)], []),
         ([found(Endpoint())], []),
@@ -81,3 +85,16 @@ def test_the_order_of_slices_and_endpoints_does_not_matter(numbers: list[int], c
 def test_whose_a_slice_is() -> None:
     assert endpoints.service_of(found()) == Name("shop", "web")
     assert endpoints.service_of(EndpointSlice(Meta(name="x", namespace="shop"))) is None
+
+
+def test_why_endpoints_are_left_out() -> None:
+    assert endpoints.left_out([found(ONE), found(TWO)]) == ()
+    unready = endpoint("239.1.1.2", ready=False)
+    told = endpoints.left_out([found(ONE, endpoint("239.1.1.1"), unready), found(endpoint("x.example"), family="FQDN")])
+    assert told == ("239.1.1.1 is not an address of one host in a network",)
+
+
+def test_more_endpoints_than_a_gateway_can_have() -> None:
+    many = found(*(endpoint(f"10.244.{number // 250}.{number % 250 + 1}") for number in range(endpoints.MOST + 1)))
+    assert len(endpoints.backends(HTTP, ADDRESS, [many])) == endpoints.MOST
+    assert endpoints.left_out([many]) == ("it has more than 4096 of them",)

@@ -75,7 +75,9 @@ ENDING = msgspec.structs.replace(
         ),
         (mapped(served=False, live=False), None, [Reason.ACCEPTED, Reason.ALLOCATED, Reason.NO_GATEWAY]),
         (mapped(served=False), None, [Reason.ACCEPTED, Reason.ALLOCATED, Reason.WAITING_FOR_GATEWAYS]),
+        (mapped(served=False, holder=False), None, [Reason.ACCEPTED, Reason.ALLOCATED, Reason.NO_HOLDER]),
         (mapped(endpoints=False), None, [Reason.ACCEPTED, Reason.ALLOCATED, Reason.NO_ENDPOINTS]),
+        (mapped(left_out=("x is bad",)), None, [Reason.ACCEPTED, Reason.ALLOCATED, Reason.BAD_ENDPOINT]),
         (mapped(), QUOTA, [Reason.ACCEPTED, Reason.ALLOCATED, Reason.PROGRAMMED]),
     ],
 )
@@ -110,6 +112,11 @@ def test_on_the_way_to_an_address_nothing_is_told() -> None:
     assert explaining.decide(mapped(service(), served=False)) == Push()
 
 
+def test_who_has_an_address_does_not_hear_of_every_move() -> None:
+    """While the addresses move, nobody holds them for a second; ten thousand Services would be written twice."""
+    assert explaining.decide(said(mapped(served=False, holder=False))) == Push()
+
+
 def test_the_address_and_the_conditions_are_one_write() -> None:
     step = explaining.decide(mapped(service()))
     assert isinstance(step, Publish)
@@ -127,6 +134,8 @@ def test_who_is_served_and_says_so_rests() -> None:
         (mapped(), None),
         (mapped(endpoints=False), None),
         (mapped(served=False, live=False), None),
+        (mapped(service(), served=False, holder=False), None),
+        (mapped(left_out=("x is bad",)), None),
         (Seen(service("198.51.100.1")), None),
         (Seen(Service(Meta(name="web"), service(session_affinity="ClientIP").spec)), None),
         (WAITING, QUOTA),

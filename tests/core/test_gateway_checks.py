@@ -69,6 +69,14 @@ def test_a_seed_that_the_kernel_has_no_room_for(seed: int) -> None:
     assert refusal.reason == Reason.BAD_SEED.value
 
 
+@pytest.mark.parametrize("field", ["epoch", "generation"])
+@pytest.mark.parametrize(("number", "good"), [(10**15 - 1, True), (10**15, False), (-1, False)])
+def test_an_epoch_or_a_generation_that_nobody_could_follow(field: str, number: int, good: bool) -> None:  # noqa: FBT001 - a table
+    refusal = gateway_checks.refusal(msgspec.structs.replace(document(WEB), **{field: number}), EMPTY)
+    assert (refusal is None) is good
+    assert refusal is None or refusal.reason == Reason.BAD_AGE.value
+
+
 @pytest.mark.parametrize("field", [{"digest": "0"}, {"seed": 8}, {"forwards": (SIX,)}])
 def test_a_digest_that_does_not_fit(field: dict[str, object]) -> None:
     refusal = gateway_checks.refusal(msgspec.structs.replace(document(WEB), **field), EMPTY)

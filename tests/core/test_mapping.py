@@ -24,6 +24,7 @@ from mooring.model.steps import Annotate, Clear, Forget, LetGo, MakePort, Manage
 PORT = PortId("p-1")
 OTHER = PortId("p-2")
 ADDRESS = "203.0.113.9"
+OTHERS = Rest(Reason.OTHER_CLASS)
 
 
 def service(  # noqa: PLR0913 - all that the table depends on
@@ -94,6 +95,13 @@ def test_what_nobody_does_is_not_ignored(wishes: dict[str, object], expected: tu
         (Seen(service(managed="false")), Rest(Reason.OPTED_OUT)),
         (Seen(service(deleting=True)), Rest(Reason.ENDING)),
         (Seen(service(type="ClusterIP", port="somebody's text")), Rest(Reason.NOT_LOAD_BALANCER)),
+        (Seen(service(managed="False")), Rest(Reason.OPTED_OUT)),
+        # of another class: what was copied into it says nothing
+        (Seen(service(lb_class="x.org/y", managed="true", port=PORT, shown="198.51.100.1"), port_is_ours=True), OTHERS),
+        (Seen(service(lb_class="x.org/y", managed="true", shown=ADDRESS), shows_ours=True), OTHERS),
+        (Seen(ours(lb_class="x.org/y", shown="198.51.100.1"), served=True), LetGo()),
+        (Seen(ours(lb_class="x.org/y", shown="198.51.100.1", port=PORT), port_is_ours=True, served=True), Forget()),
+        # something in it that nobody does
         (Seen(wishing(service())), Rest(Reason.NOT_SUPPORTED)),
         (Seen(wishing(mapped(ADDRESS)), port_is_ours=True), Clear()),
         (Seen(wishing(ours()), served=True), LetGo()),
@@ -143,6 +151,19 @@ def test_what_nobody_does_is_not_ignored(wishes: dict[str, object], expected: tu
 )
 def test_each_row_of_the_table(seen: Seen, step: Step) -> None:
     assert mapping.next_step(seen) == step
+
+
+@pytest.mark.parametrize(("mode", "step"), [("Proxy", Rest), ("", Rest), ("VIP", Publish)])
+def test_what_somebody_else_writes_beside_the_address_is_put_right(mode: str, step: type[Step]) -> None:
+    shown = msgspec.structs.replace(
+        mapped(), status=ServiceStatus(LoadBalancerStatus((Ingress(ADDRESS, ip_mode=mode),)))
+    )
+    assert isinstance(mapping.next_step(Seen(shown, port_is_ours=True, fits=True, address=ADDRESS, served=True)), step)
+
+
+def test_a_service_of_another_class_has_no_port_of_ours() -> None:
+    assert mapping.port_of(service(lb_class="x.org/y", port=PORT)) is None
+    assert mapping.port_of(ours(lb_class="x.org/y", port=PORT)) == PORT, "we still hold it"
 
 
 def test_who_keeps_what_two_claim() -> None:

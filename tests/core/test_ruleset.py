@@ -127,3 +127,42 @@ def _obey(held: dict[tuple[str, str], dict[str, str]], line: str) -> None:
         else:
             assert key not in held[family, name]
             held[family, name][key] = value
+
+
+def skeleton(ip: str, kind: str) -> str:
+    key = f"{ip} daddr . meta l4proto . th dport"
+    return f"""table {ip} mooring
+delete table {ip} mooring
+table {ip} mooring {{
+  map be {{ typeof {key} . numgen inc mod 65536 : {ip} daddr . th dport; }}
+  map services {{ type {kind} . inet_proto . inet_service : verdict; }}
+  set backends {{ type {kind} . inet_proto . inet_service; }}
+  set vips {{ type {kind}; }}
+  chain n1 {{ dnat {ip} to {key} . jhash {ip} saddr . th sport mod 1 seed 0x5eed map @be; }}
+  chain n2 {{ dnat {ip} to {key} . jhash {ip} saddr . th sport mod 2 seed 0x5eed map @be; }}
+  chain pre {{ type nat hook prerouting priority dstnat; policy accept;
+    {key} vmap @services
+  }}
+  chain post {{ type nat hook postrouting priority srcnat; policy accept;
+    ct status dnat ct original {ip} daddr @vips snat {ip} to ct original {ip} daddr
+  }}
+  chain guard {{ type filter hook forward priority filter; policy accept;
+    ct state new {ip} saddr . meta l4proto . th sport @backends drop
+  }}
+  chain in {{ type filter hook input priority filter; policy accept;
+    ct status dnat ct original {ip} daddr @vips drop
+    ct state new {ip} saddr @vips {ip} daddr != @vips drop
+    {ip} daddr @vips {ip} saddr . meta l4proto . th sport @backends drop
+    {ip} daddr @vips tcp flags & (syn | ack | rst | fin) == syn reject with tcp reset
+    {ip} daddr @vips meta l4proto tcp drop
+    {ip} daddr @vips meta l4proto udp reject
+    {ip} daddr @vips meta l4proto sctp drop
+  }}
+}}
+"""
+
+
+def test_the_rules_that_are_the_same_for_all() -> None:
+    """Each of them was found with real packets (tests/lab/test_agent.py); nobody changes one by accident."""
+    text = ruleset.load([], seed=0x5EED, chains=2)
+    assert text == skeleton("ip", "ipv4_addr") + skeleton("ip6", "ipv6_addr")

@@ -3,14 +3,16 @@
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from mooring.lab import callers, waiting
 from mooring.model.gateway import Backend, Document, Forward, Refusal, State, Vrrp
-from tests.lab.two_gateways import BACKENDS, PROGRAMS, PYTHON, VIPS, Agent, TwoGateways, document
+from tests.lab.two_gateways import BACKENDS, GATEWAYS, PROGRAMS, PYTHON, VIPS, Agent, TwoGateways, document
 
 pytestmark = pytest.mark.usefixtures("lab")  # which has installed nftables and keepalived
 
@@ -20,6 +22,8 @@ def forward(version: int, protocol: str, *, count: int = 2) -> Forward:
     return Forward(VIPS[version], protocol, 80, f"shop/{protocol.lower()}{version}", backends)
 
 
+LONG = 9.0
+"""Seconds after which a gateway without an agent has surely given way."""
 WEB = forward(4, "TCP")
 ALL = document(2, *(forward(version, protocol) for version in (4, 6) for protocol in ("TCP", "UDP")))
 
@@ -47,6 +51,31 @@ def told(agent: Agent, wanted: Document) -> None:
     answer = agent.put(wanted)
     assert isinstance(answer, State), answer
     assert answer.held == wanted.held
+
+
+@contextmanager
+def both_led(world: TwoGateways) -> Iterator[Agent]:
+    """Both gateways have the same document and hear of a leader; the second one is backup."""
+    first, other = world.agents
+    other.start()
+    for each in world.agents:
+        told(each, ALL)
+    with first.heartbeats(ALL), other.heartbeats(ALL):
+        waiting.until(lambda: not any(each.stale() for each in world.agents), seconds=10, what="both to be fresh")
+        assert VIPS[4] not in other.addresses()
+        yield other
+
+
+@contextmanager
+def asking(world: TwoGateways) -> Iterator[list[str]]:
+    """A client that asks all the time; its answers are there when the block has ended."""
+    answers: list[str] = []
+    command = [*world.spaces.enter("client"), PYTHON, str(PROGRAMS / "ask.py"), "tcp", VIPS[4], "80", "0"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as client:
+        try:
+            yield answers
+        finally:
+            answers += client.communicate()[0].splitlines()
 
 
 @pytest.mark.parametrize("version", [4, 6])
@@ -110,12 +139,10 @@ def test_it_ends_politely_when_it_is_told_to(agent: Agent) -> None:
 
 def test_a_change_of_addresses_under_load_loses_nothing(world: TwoGateways, agent: Agent) -> None:
     told(agent, document(1, WEB))
-    command = [*world.spaces.enter("client"), PYTHON, str(PROGRAMS / "ask.py"), "tcp", VIPS[4], "80", "0"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as asking:
+    with asking(world) as answers:
         for generation in range(2, 14):
             more = (forward(6, "TCP"), forward(4, "UDP")) if generation % 2 else ()
             told(agent, document(generation, forward(4, "TCP", count=1 + generation % 2), *more))
-        answers = asking.communicate()[0].splitlines()
     assert len(answers) > 100
     assert [each for each in answers if each.split()[-1] != VIPS[4]] == []
 
@@ -168,6 +195,11 @@ def test_what_keepalived_refuses_changes_nothing(world: TwoGateways, agent: Agen
     assert isinstance(answer, Refusal)
     assert answer.reason == "VrrpRefused"
     draft.rmdir()
+    state = agent.state()
+    assert state is not None
+    assert state.trouble == answer.message
+    assert "could not be applied" in agent.monitored("readyz")
+    told(agent, document(1, WEB))
     waiting.until(lambda: agent.monitored("readyz") == "ok\n", seconds=10, what="the agent to be ready")
     assert world.spaces.run(agent.name, ["nft", "list", "table", "ip", "mooring"]) == rules
     assert journal.read_text() == before[1]
@@ -199,3 +231,78 @@ def test_connections_move_to_another_gateway_when_one_hears_no_leader(world: Two
         listed = ["conntrack", "-L", "--orig-dst", VIPS[4]]
         assert world.spaces.run(agent.name, listed) == ""
         assert len(world.spaces.run(other.name, listed).splitlines()) == 20
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_gateway_whose_agent_is_gone_or_hangs_gives_way(world: TwoGateways, agent: Agent, number: int) -> None:
+    with both_led(world) as other:
+        agent.send(number)
+        waiting.until(lambda: VIPS[4] in other.addresses(), seconds=10, what="the other one to take over")
+        waiting.until(lambda: VIPS[4] not in agent.addresses(), seconds=1, what="the first one to let go")
+        told(other, document(3, forward(4, "TCP", count=1)))
+        assert set(world.asked("tcp", VIPS[4], 80, count=20)) == {f"{BACKENDS[4][0]} {VIPS[4]}"}
+
+
+def test_an_agent_that_is_started_again_moves_nothing_and_loses_nothing(world: TwoGateways, agent: Agent) -> None:
+    with both_led(world) as other:
+        with asking(world) as answers:
+            agent.kill()
+            time.sleep(1)  # as its unit does
+            agent.start()
+            time.sleep(LONG)
+        assert VIPS[4] in agent.addresses()
+        assert "state=master" not in other.log()
+        assert len(answers) > 100
+        assert [each for each in answers if each.split()[-1] != VIPS[4]] == []
+
+
+def test_nothing_moves_when_all_agents_are_gone(world: TwoGateways, agent: Agent) -> None:
+    with both_led(world) as other, asking(world) as answers:
+        for each in world.agents:
+            each.kill()
+        end = time.monotonic() + LONG
+        while time.monotonic() < end:
+            assert VIPS[4] in agent.addresses()
+            assert VIPS[4] not in other.addresses()
+            time.sleep(0.1)
+    assert len(answers) > 100
+    assert [each for each in answers if each.split()[-1] != VIPS[4]] == []
+
+
+def test_a_damaged_journal_gives_way_to_others_until_all_is_sent_again(world: TwoGateways, agent: Agent) -> None:
+    with both_led(world) as other:
+        agent.kill()
+        (agent.folder / "state" / "document.json").write_text("{")
+        agent.start()
+        waiting.until(lambda: VIPS[4] in other.addresses(), seconds=10, what="the other one to take over")
+        assert (agent.folder / "state" / "document.damaged").read_text() == "{"
+        assert "silence" not in world.asked("tcp", VIPS[4], 80, count=10)
+        told(agent, ALL)
+
+
+@pytest.mark.usefixtures("agent")
+@pytest.mark.parametrize("version", [4, 6])
+@pytest.mark.parametrize("gateway", [0, 1])
+def test_the_gateways_own_ports_cannot_be_put_on_an_address(world: TwoGateways, version: int, gateway: int) -> None:
+    own = f"10.2.0.{11 + gateway}" if version == 4 else f"fd02::{11 + gateway}"
+    world.serve(GATEWAYS[gateway], own)
+    evil = Forward(VIPS[version], "TCP", 80, "shop/evil", (Backend(own, 8080),))
+    with both_led(world):
+        for each in world.agents:
+            told(each, document(3, evil, forward(version, "UDP")))
+        assert world.asked("tcp", VIPS[version], 80) == ["silence"]
+        assert "silence" not in world.asked("udp", VIPS[version], 80, count=5)
+        assert "silence" not in world.asked("tcp", own, 8080, who="backends"), (
+            "that it is an address of ours is no crime"
+        )
+
+
+def test_translations_of_others_are_left_alone(world: TwoGateways, agent: Agent) -> None:
+    told(agent, ALL)
+    foreign = (
+        "table ip foreign {\n chain pre {\n type nat hook prerouting priority dstnat - 1;\n"
+        f"ip daddr 10.1.0.11 tcp dport 90 dnat to {BACKENDS[4][0]}:8080\n }}\n }}\n"
+    )
+    world.spaces.run(agent.name, ["nft", "-f", "-"], stdin=foreign)
+    world.spaces.run("backends", ["ip", "route", "add", "10.1.0.0/24", "via", "10.2.0.11"])
+    assert world.asked("tcp", "10.1.0.11", 90) == [f"{BACKENDS[4][0]} 10.1.0.2"]

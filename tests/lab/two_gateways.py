@@ -99,10 +99,14 @@ class Agent:
             self._process = subprocess.Popen(command, stdout=log, stderr=log)
         waiting.until(lambda: self.state() is not None, seconds=20, what=f"{self.name} to answer: {self.log()}")
 
-    def kill(self, number: int = signal.SIGKILL) -> int:
-        """End the agent; its status."""
+    def send(self, number: int) -> None:
         assert self._process is not None
         self._process.send_signal(number)
+
+    def kill(self, number: int = signal.SIGKILL) -> int:
+        """End the agent; its status."""
+        self.send(number)
+        assert self._process is not None
         return self._process.wait(10)
 
     def put(self, document: Document) -> State | Refusal:
@@ -119,6 +123,10 @@ class Agent:
     def vrrp(self) -> Vrrp:
         state = self.state()
         return Vrrp.UNKNOWN if state is None else state.vrrp
+
+    def stale(self) -> bool:
+        state = self.state()
+        return state is None or state.stale
 
     def monitored(self, page: str) -> str:
         command = ["curl", "--silent", "--max-time", "5", f"http://{MONITORING}/{page}"]
@@ -196,16 +204,20 @@ class TwoGateways:
         self.spaces.plug("backends", "eth0", "back", *addresses)
         for way_out in WAYS_OUT:
             self.spaces.run("backends", ["ip", "route", "add", "default", "via", way_out])
-        command = [PYTHON, str(PROGRAMS / "who.py"), "8080", *BACKENDS[4], *BACKENDS[6]]
-        server = subprocess.Popen([*self.spaces.enter("backends"), *command], stdout=subprocess.PIPE)
+        self.serve("backends", *BACKENDS[4], *BACKENDS[6])
+
+    def serve(self, where: str, *addresses: str) -> None:
+        """Have `who` answer at port 8080 of some addresses."""
+        command = [PYTHON, str(PROGRAMS / "who.py"), "8080", *addresses]
+        server = subprocess.Popen([*self.spaces.enter(where), *command], stdout=subprocess.PIPE)
         self._servers.append(server)
         assert server.stdout is not None
         assert server.stdout.readline() == b"ready\n"
 
-    def asked(self, protocol: str, address: str, port: int, *, count: int = 1) -> list[str]:
-        """What the client gets to hear."""
+    def asked(self, protocol: str, address: str, port: int, *, count: int = 1, who: str = "client") -> list[str]:
+        """What the client gets to hear, or whoever asks."""
         command = [PYTHON, str(PROGRAMS / "ask.py"), protocol, address, str(port), str(count)]
-        return self.spaces.run("client", command).splitlines()
+        return self.spaces.run(who, command).splitlines()
 
     def end(self) -> None:
         for agent in self.agents:

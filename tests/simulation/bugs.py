@@ -134,7 +134,7 @@ MUTANTS = (
         (
             (
                 "controller/service_writes.py",
-                "finalizers = [each for each in service.metadata.finalizers if each not in FINALIZERS]",
+                "finalizers = [each for each in service.metadata.finalizers if each not in ours]",
                 "finalizers: list[str] = []",
             ),
         ),
@@ -224,6 +224,17 @@ MUTANTS = (
                 "core/mapping.py",
                 "    if _shown(service) and not foreign(seen):\n        return Clear()\n",
                 "",
+            ),
+        ),
+    ),
+    Bug(
+        "S5, classes",
+        "a Service of another class is let go of, because our annotations were copied into it",
+        (
+            (
+                "core/mapping.py",
+                "return why_not(service) is Reason.OTHER_CLASS and names.FINALIZER not in service.metadata.finalizers",
+                "return False",
             ),
         ),
     ),

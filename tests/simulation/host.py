@@ -88,6 +88,7 @@ class Daemon:
         self.addresses: frozenset[str] = frozenset()
         self.alive = False
         self.lowered = 0
+        self.marks: list[float] = []
         self.vrrp = Vrrp.MASTER
         self._point = point
 
@@ -115,6 +116,10 @@ class Daemon:
     def lower(self, by: int) -> None:
         self._point("vrrp")
         self.lowered = by
+
+    def mark_alive(self, seconds: float) -> None:
+        self._point("alive")
+        self.marks.append(seconds)
 
 
 class PointedDisk:

@@ -12,6 +12,9 @@ class Process:
         self.alive = True
         self.deposed_until = 0.0  # its Lease was deleted by somebody; until then it may lead beside another one
         self.failing: dict[str, float] = {}  # gateways that do not answer it, and since when
+        self.refusing: dict[str, float] = {}  # gateways that refuse what it tells them, and since when
+        self.revived: dict[str, float] = {}  # gateways that answer it again, and since when
+        self.sent: dict[int, float] = {}  # when each request was sent, by its identity
         self._tasks: dict[asyncio.Task[Any], None] = {}  # in the order of their birth: chance has no part in a death
 
     def adopt(self, task: asyncio.Task[Any]) -> None:

@@ -54,14 +54,15 @@ def s2_acknowledged_first(truth: Truth, effect: Effect) -> Iterator[str]:
             continue
         given = truth.published.setdefault(service.metadata.uid, set())
         given.update(each.ip for each in service.status.load_balancer.ingress)
-        truth.promised[service.metadata.uid] = frozenset((key.protocol, key.port) for key in _keys(service))
+        truth.promised[service.metadata.uid] = _wishes(truth, service)
         if truth.now < effect.process.deposed_until:
             continue
         live = [each for each in truth.gateways.values() if _live(truth, effect, each)]
         if not live:
             yield f"{service.name} was given an address while no gateway was live"
         for gateway in live:
-            if not _serves(gateway, service, truth):
+            just_back = effect.process.revived.get(gateway.name, float("-inf")) >= truth.decided
+            if not _serves(gateway, service, truth) and not just_back:
                 yield f"{service.name} was given an address that {gateway.name} does not serve"
 
 
@@ -131,6 +132,8 @@ def s5_theirs_is_theirs(truth: Truth, effect: Effect) -> Iterator[str]:
             if set(before.metadata.finalizers) - OUR_FINALIZERS:
                 yield f"{name} is gone, and somebody else still held it"
             continue
+        if _strange(before) and before != after:
+            yield f"{name} is of another class, and was changed"
         if _theirs(before) != _theirs(after):
             yield f"something of {name} was changed that is its owner's"
         same = after.status.load_balancer.ingress == before.status.load_balancer.ingress
@@ -297,6 +300,8 @@ def _nothing_is_left_in_neutron(truth: Truth, needed: set[PortId | None]) -> Ite
 
 
 def _nothing_is_left_on(service: Service, truth: Truth) -> Iterator[str]:
+    if _strange(service):
+        return
     if _has_ours(service) or service.deleting:
         yield f"{service.name} still bears something of ours"
     said = {each.type: each.reason for each in service.status.conditions if each.type in OUR_CONDITIONS}
@@ -317,11 +322,11 @@ def _published_now(effect: Effect) -> Iterator[Service]:
 
 
 def _live(truth: Truth, effect: Effect, gateway: GatewayTwin) -> bool:
-    """It answered, or has not failed to for longer than the time of grace, as seen by the process that acted."""
+    """It answers and does what it is told, or has not failed to for longer than what is overlooked."""
     if effect.process is None:
         return False
-    since = effect.process.failing.get(gateway.name)
-    return since is None or truth.now < since + GRACE
+    trouble = (effect.process.failing.get(gateway.name), effect.process.refusing.get(gateway.name))
+    return all(since is None or truth.now < since + GRACE for since in trouble)
 
 
 def _settled(truth: Truth, service: Service) -> bool:
@@ -343,7 +348,12 @@ def _settled(truth: Truth, service: Service) -> bool:
 def _edited(truth: Truth, service: Service) -> bool:
     """Whether it wants something else than when it was last given an address."""
     promised = truth.promised.get(service.metadata.uid)
-    return promised is not None and promised != {(key.protocol, key.port) for key in _keys(service)}
+    return promised is not None and promised != _wishes(truth, service)
+
+
+def _wishes(truth: Truth, service: Service) -> tuple[frozenset[tuple[str, int]], int]:
+    keys = frozenset((key.protocol, key.port) for key in _keys(service))
+    return keys, truth.turns[service.metadata.uid]
 
 
 def _serves(gateway: GatewayTwin, service: Service, truth: Truth) -> bool:
@@ -366,6 +376,13 @@ def _wanted(service: Service) -> bool:
     ours = spec.type == "LoadBalancer" and spec.load_balancer_class == names.GATEWAY_CLASS
     meant = ours and service.metadata.deletion_timestamp is None and annotations.get(names.MANAGED) != "false"
     return meant and not _impossible(service)
+
+
+def _strange(service: Service) -> bool:
+    """Of another class, and not held by us, whatever was copied into it."""
+    spec = service.spec
+    other = spec.type == "LoadBalancer" and spec.load_balancer_class != names.GATEWAY_CLASS
+    return other and names.FINALIZER not in service.metadata.finalizers
 
 
 def _impossible(service: Service) -> bool:

@@ -211,8 +211,10 @@ class Churn:
         else:
             self._made += 1
             copy = f"{self._chance.choice(('', 'other/'))}copy{self._made}"
-            self._user.copy(name, copy)
-            self.alive.append(copy)
+            ours = self._chance.random() < 0.7
+            self._user.copy(name, copy, ours=ours)
+            if ours:
+                self.alive.append(copy)
 
     async def kill(self, _: str) -> None:
         """Somebody kills the leader, and goes on with the Services as soon as there is one again."""

@@ -13,7 +13,7 @@ from typing import Protocol
 
 import msgspec
 
-from mooring.model.gateway import State
+from mooring.model.gateway import Held, State
 from mooring.wire.http import NO_HEADERS, NoAnswer, NotSent, Request, Response, Stream
 from tests.simulation.faults import EVENTS, GATEWAY_DEATHS, INITIAL_EVENTS, STALE, STATUS, Fault
 from tests.simulation.process import Process
@@ -23,6 +23,7 @@ LONG = 4.0
 PAUSE = 40.0
 """Longer than any lease."""
 END = b"k8s.io/initial-events-end"
+STATES = {HTTPStatus.OK, HTTPStatus.CONFLICT}
 WRONG = b'{"items": 7, "metadata": "none"}'
 
 
@@ -50,6 +51,8 @@ class Surroundings(Protocol):
     def point(self, process: Process, server: str, request: Request, possible: tuple[Fault, ...]) -> Fault | None: ...
 
     def outcome(self, process: Process, server: str, *, answered: bool) -> None: ...
+
+    def obeyed(self, process: Process, server: str, *, obeyed: bool) -> None: ...
 
     def latency(self) -> float: ...
 
@@ -180,22 +183,33 @@ class Seam:
 class GatewaySeam(Seam):
     """The same to a gateway. The world keeps account of who gets answers from whom, because that is what live means."""
 
+    def __init__(self, world: Surroundings, process: Process, server: Server) -> None:
+        super().__init__(world, process, server)
+        self._held: Held | None = None
+
     async def send(self, request: Request) -> Response:
-        answered = False
+        told = request.method == "PUT"
+        state, refused = None, False
         try:
             response = await super().send(request)
-            answered = _readable(response)
+            state = _state(response)
+            refused = told and response.status not in STATES
         finally:
-            self._world.outcome(self._process, self._server.name, answered=answered)
+            self._world.outcome(self._process, self._server.name, answered=state is not None or refused)
+            if refused or (state is not None and (told or state.held != self._held)):
+                self._world.obeyed(self._process, self._server.name, obeyed=not refused)
+            self._held = state.held if state is not None else self._held
         return response
 
 
-def _readable(response: Response) -> bool:
+def _state(response: Response) -> State | None:
+    """What a gateway says that it holds, if it can be read."""
+    if response.status not in STATES:
+        return None
     try:
-        msgspec.json.decode(response.body, type=State, strict=True)
+        return msgspec.json.decode(response.body, type=State, strict=True)
     except msgspec.DecodeError:
-        return False
-    return response.status in {HTTPStatus.OK, HTTPStatus.CONFLICT}
+        return None
 
 
 class Refused:

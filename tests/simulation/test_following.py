@@ -2,6 +2,7 @@
 
 import pytest
 
+from mooring.model.gateway import Vrrp
 from mooring.model.kubernetes import Name, Service
 from tests.simulation.explore import Scripted
 from tests.simulation.faults import Fault
@@ -115,6 +116,30 @@ def test_who_loses_all_gateways_says_so_and_says_when_they_are_back() -> None:
         await user.wait(TIMES.heartbeat + 2.0)
         assert reasons(world, "web") == ["Accepted", "Allocated", "Programmed"]
         assert service(world, "late").status.load_balancer.ingress
+
+    World(1, Scripted({})).run(deeds)
+
+
+def test_nobody_is_sent_to_a_gateway_of_which_nothing_is_known() -> None:
+    """Who has the addresses does not answer: the others could say yes, and no packet would come to them."""
+
+    async def deeds(world: World) -> None:
+        user = User(world)
+        await served(user, world)
+        first, second = world.gateways.values()
+        second.machine.daemon.vrrp = Vrrp.BACKUP
+        second.start()
+        first.up = False
+        await user.wait(2 * TIMES.heartbeat + 5.0)
+        user.expose("late", "81/TCP")
+        await user.wait(5.0)
+        assert not service(world, "late").status.load_balancer.ingress
+        assert reasons(world, "late") == ["Accepted", "Allocated", "NoHolder"]
+        second.machine.daemon.vrrp = Vrrp.MASTER
+        second.start()
+        await user.wait(TIMES.heartbeat + 2.0)
+        assert service(world, "late").status.load_balancer.ingress
+        first.start()
 
     World(1, Scripted({})).run(deeds)
 

@@ -80,6 +80,8 @@ class Around:
 
     def outcome(self, process: Process, server: str, *, answered: bool) -> None: ...
 
+    def obeyed(self, process: Process, server: str, *, obeyed: bool) -> None: ...
+
     def latency(self) -> float:
         return 0.01
 

@@ -1,5 +1,6 @@
 """What is really so, beside what any controller believes, for properties to judge."""
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -49,13 +50,17 @@ class Truth:
         self.floating_ips: dict[FloatingIpId, FloatingIp] = {}
         self.published: dict[str, set[str]] = {}
         """The addresses that controllers have given to a Service, by its uid, ever."""
-        self.promised: dict[str, frozenset[tuple[str, int]]] = {}
-        """What a Service wanted when a controller last gave it an address, by its uid: (protocol, port)."""
+        self.promised: dict[str, tuple[frozenset[tuple[str, int]], int]] = {}
+        """What a Service wanted when a controller last gave it an address, by its uid: (protocol, port), and turns."""
+        self.turns: Counter[str] = Counter()
+        """How often the owner of a Service, by its uid, has wanted or no longer wanted what nobody can do."""
         self.served: dict[str, frozenset[str]] = {}
         """The Services that each gateway served by the last document that it took."""
         self.foreign: frozenset[str] = frozenset()
         """Ports and floating IPs of others, which are still there at the end."""
         self.now = 0.0
+        self.decided = 0.0
+        """When what has just happened was sent: what came to be known after that is no matter of it."""
         self.slices: dict[Name, EndpointSlice] = {}
         self.gateway_ports: tuple[PortId, ...] = ()
         """The Neutron ports of the gateways, whose lists of addresses hold something of others too."""
@@ -65,7 +70,15 @@ class Truth:
     def services_changed(self) -> Changed[Service]:
         """Take in what happened to Services and endpoints since, and tell of the Services."""
         _take(self._slice_events, _SLICES, self.slices)
-        return _take(self._events, _SERVICES, self.services)
+        changed = _take(self._events, _SERVICES, self.services)
+        for before, after in changed.values():
+            if before is not None and after is not None and _ranges(before) != _ranges(after):
+                self.turns[after.metadata.uid] += 1
+        return changed
+
+
+def _ranges(service: Service) -> tuple[str, ...]:
+    return service.spec.load_balancer_source_ranges
 
 
 def _watch(kube: KubeTwin, path: str) -> Subscription:

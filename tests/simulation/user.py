@@ -89,12 +89,19 @@ class User:
             request = Request("operator", "PUT", f"/v2.0/ports/{port}", body=body)
             self._world.judge(None, "neutron", request, lambda r=request: self._world.neutron.handle(r, neutron.ADMIN))  # type: ignore[misc]
 
-    def copy(self, name: str, other: str) -> None:
-        """`kubectl get -o yaml`, another name, `kubectl apply`: what is ours is copied with the rest."""
+    def copy(self, name: str, other: str, *, ours: bool = True) -> None:
+        """`kubectl get -o yaml`, another name, `kubectl apply`: what is ours is copied with the rest.
+
+        Not ours: it gets another class, whose controller holds it and gives it an address.
+        """
         service = self._world.truth.services.get(_name(name))
-        if service is not None:
-            ports = [f"{each.port}/{each.protocol}" for each in service.spec.ports]
-            self.expose(other, *ports, annotations=dict(service.metadata.annotations))
+        if service is None:
+            return
+        ports = [f"{each.port}/{each.protocol}" for each in service.spec.ports]
+        self.expose(other, *ports, annotations=dict(service.metadata.annotations), ours=ours)
+        if not ours:
+            self._patch(other, {"metadata": {"finalizers": [names.CLEANUP_FINALIZER]}})
+            self.set_status(other, "198.51.100.9")
 
     def change_ports(self, name: str, *ports: str) -> None:
         self._patch(name, {"spec": {"ports": _ports(ports)}})

@@ -165,6 +165,7 @@ class World:
 
     def point(self, process: Process, server: str, request: Request, possible: tuple[Fault, ...]) -> Fault | None:
         self.calls += 1
+        process.sent[id(request)] = self.loop.time()
         fault = None if self._at_rest else self._plan.at(self.calls, request.what, possible)
         self.trace.append(Step(self.calls, self.loop.time(), process.name, server, request.what, request.path, fault))
         if fault is not None:
@@ -175,9 +176,17 @@ class World:
     def outcome(self, process: Process, server: str, *, answered: bool) -> None:
         """Whether a process got an answer from a gateway: what being live means."""
         if answered:
-            process.failing.pop(server, None)
+            if process.failing.pop(server, None) is not None:
+                process.revived[server] = self.loop.time()
         else:
             process.failing.setdefault(server, self.loop.time())
+
+    def obeyed(self, process: Process, server: str, *, obeyed: bool) -> None:
+        """Whether a gateway refused a document that a process told it."""
+        if obeyed:
+            process.refusing.pop(server, None)
+        else:
+            process.refusing.setdefault(server, self.loop.time())
 
     def latency(self) -> float:
         return 0.001 + 0.02 * self._latency()
@@ -221,6 +230,7 @@ class World:
         """Carry something out, and judge what it did."""
         truth = self.truth
         truth.now = self.loop.time()
+        truth.decided = truth.now if process is None else process.sent.get(id(request), truth.now)
         response = act()
         effect = Effect(process, server, request, response, truth.services_changed())
         if process is None:

@@ -35,7 +35,12 @@ class Answer(msgspec.Struct, frozen=True):
 
 def put_document(gateway: Gateway, body: bytes) -> Answer:
     try:
-        outcome = gateway.put(_decoded(body, Document))
+        document = _decoded(body, Document)
+    except Refused as error:
+        gateway.refuses(error.refusal)
+        return refused(HTTPStatus.UNPROCESSABLE_ENTITY, error.refusal)
+    try:
+        outcome = gateway.put(document)
     except Refused as error:
         return refused(HTTPStatus.UNPROCESSABLE_ENTITY, error.refusal)
     except NotApplied as error:

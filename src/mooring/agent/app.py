@@ -10,7 +10,6 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from mooring.agent import answers
-from mooring.agent.answers import Answer
 from mooring.agent.gateway import Gateway
 from mooring.agent.metrics import Metrics
 from mooring.core.gateway_checks import Reason
@@ -29,7 +28,9 @@ def app(gateway: Gateway, hand: Executor, metrics: Metrics, *, largest: int = LA
         begin = loop.time()
         body = await _body(request, largest)
         if body is None:
-            answer = _too_large(largest)
+            refusal = _too_large(largest)
+            gateway.refuses(refusal)
+            answer = answers.refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, refusal)
         else:
             answer = await loop.run_in_executor(hand, answers.put_document, gateway, body)
         metrics.documents.labels(answer.outcome).inc()
@@ -38,7 +39,10 @@ def app(gateway: Gateway, hand: Executor, metrics: Metrics, *, largest: int = LA
 
     async def post_heartbeat(request: Request) -> Response:
         body = await _body(request, LARGEST_HEARTBEAT)
-        answer = _too_large(LARGEST_HEARTBEAT) if body is None else answers.post_heartbeat(gateway, body)
+        if body is None:
+            answer = answers.refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, _too_large(LARGEST_HEARTBEAT))
+        else:
+            answer = answers.post_heartbeat(gateway, body)
         metrics.heartbeats.labels(answer.outcome).inc()
         return _sent(answer.response)
 
@@ -66,9 +70,8 @@ async def _body(request: Request, largest: int) -> bytes | None:
     return b"".join(pieces)
 
 
-def _too_large(largest: int) -> Answer:
-    refusal = Refusal(Reason.TOO_LARGE.value, f"the body is larger than {largest} bytes")
-    return answers.refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, refusal)
+def _too_large(largest: int) -> Refusal:
+    return Refusal(Reason.TOO_LARGE.value, f"the body is larger than {largest} bytes")
 
 
 def _sent(response: http.Response) -> Response:

@@ -17,7 +17,10 @@ and what the journal names is what counts:
   That holds for a start after a crash too: addresses that VRRP was told of serve nothing until it lets them go.
 
 When a step fails, what is in force is led back to the old document by the same means. Where even that fails, `tend`
-goes on trying, and `ready` says so.
+goes on trying, and `ready` says so. Why the last document was refused is said too, until one is taken.
+
+Who is stale gives way to others. An agent that is dead or hangs cannot say that it is: so it tells VRRP once a second
+that it lives, and VRRP gives way by itself when it does not hear that for some seconds.
 
 `put`, `start` and `tend` are for one thread. `heartbeat`, `tick`, `state` and `ready` may be called by another one at
 any time: they read and replace single frozen values.
@@ -35,6 +38,7 @@ from mooring.core.freshness import Heard
 from mooring.core.gateway_change import Present, SetAddresses, SetRules
 from mooring.core.gateway_checks import Reason
 from mooring.core.ruleset import TABLE
+from mooring.core.vrrp import GIVE_WAY
 from mooring.core.vrrp import Vrrp as VrrpSettings
 from mooring.host.connections import Way
 from mooring.host.disk import DiskError
@@ -44,7 +48,10 @@ from mooring.model.gateway import Document, Heartbeat, Refusal, State, Vrrp
 
 NOTHING = Document(0, 0, "", ())
 """What a gateway holds that was never told anything."""
-GIVE_WAY = 50
+ALIVE_EVERY = 1.0
+MOST_TROUBLE = 500
+"""Characters of a trouble that others are told with every answer; nft repeats whole lines of rules."""
+OF_THE_HOST = frozenset({Reason.RULES_REFUSED.value, Reason.VRRP_REFUSED.value, Reason.DISK_REFUSED.value})
 
 
 class Outcome(enum.Enum):
@@ -74,7 +81,7 @@ class NotApplied(Exception):
 
 
 class JournalDamaged(HostError):
-    """What stands in the journal is no document. The text says what to do."""
+    """What stands in the journal is no document. The text says why."""
 
 
 class Gateway:
@@ -99,6 +106,9 @@ class Gateway:
         self._vrrp = Vrrp.UNKNOWN
         self._was_master = False
         self._trouble = ""
+        self._refusal: Refusal | None = None
+        self._marked: float | None = None
+        self._unmarked = ""
         self._heard = Heard(clock())
         self._stale: bool | None = None
 
@@ -121,6 +131,7 @@ class Gateway:
         """Bring a document into force, or raise Refused or NotApplied and leave everything as it was."""
         held = self.document.held
         if document.held == held:
+            self._refusal = None
             return Outcome.UNCHANGED
         if document.held.age <= held.age:
             self._log.warning("older document refused", **_named(document), held=held.age)
@@ -128,6 +139,7 @@ class Gateway:
         refusal = gateway_checks.refusal(document, self.document)
         if refusal is not None:
             self._log.warning("document refused", **_named(document), reason=refusal.reason, message=refusal.message)
+            self.refuses(refusal)
             raise Refused(refusal)
         ended = gateway_change.ended_flows(self._present, document)
         try:
@@ -140,11 +152,17 @@ class Gateway:
             self._put_right()
             refusal = Refusal(_reason(error).value, str(error))
             self._log.error("document not applied", **_named(document), reason=refusal.reason, message=refusal.message)
+            self.refuses(refusal)
             raise NotApplied(refusal) from error
         self.document = document
+        self._refusal = None
         self._forget_ways(ended)
         self._log.info("document taken", **_named(document), changed=done)
         return Outcome.APPLIED
+
+    def refuses(self, refusal: Refusal) -> None:
+        """Remember why a document was refused, until one is taken."""
+        self._refusal = refusal
 
     def heartbeat(self, beat: Heartbeat) -> bool:
         """A leader is there. False: one of an older epoch than what is held, who is none any more."""
@@ -156,6 +174,7 @@ class Gateway:
 
     def tick(self) -> None:
         """Look at the clock, and give way to others or take one's place again."""
+        self._mark_alive()
         holding = self._vrrp is Vrrp.MASTER
         stale = freshness.stale(self._heard, self.document.held, now=self._clock(), holding=holding)
         if stale == self._stale:
@@ -181,7 +200,19 @@ class Gateway:
         return ended
 
     def state(self) -> State:
-        return State(self.document.held, self._vrrp, stale=bool(self._stale), version=self._version)
+        return State(
+            self.document.held,
+            self._vrrp,
+            stale=bool(self._stale),
+            version=self._version,
+            trouble=self.trouble[:MOST_TROUBLE],
+        )
+
+    @property
+    def trouble(self) -> str:
+        """Why it could not do what it was told last, or why its host is not as the document says."""
+        refusal = self._refusal
+        return self._trouble if refusal is None else refusal.message
 
     @property
     def heartbeat_age(self) -> float:
@@ -189,6 +220,9 @@ class Gateway:
 
     def ready(self) -> str | None:
         """Why this gateway does not do its work; None, if it does."""
+        refusal = self._refusal
+        if refusal is not None and refusal.reason in OF_THE_HOST:
+            return f"the last document could not be applied: {refusal.message[:MOST_TROUBLE]}"
         if not self._present.known:
             return "the rules of the last document are not in force"
         if self._vrrp in {Vrrp.STOPPED, Vrrp.UNKNOWN}:
@@ -202,11 +236,35 @@ class Gateway:
         if content is None:
             return NOTHING
         try:
-            return msgspec.json.decode(content, type=Document)
-        except msgspec.DecodeError as error:
-            raise JournalDamaged(
-                f"the journal is damaged ({error}); remove it, and the controller will send all of it again"
-            ) from error
+            return _decoded(content)
+        except JournalDamaged as error:
+            self._set_aside(error)
+            return NOTHING
+
+    def _set_aside(self, damage: JournalDamaged) -> None:
+        """Who cannot read what it was told was told nothing: it gives way to others until it is told again."""
+        advice = "nothing is to be done, the controller sends all of it again; if this comes again, check the disk"
+        self._log.error("the journal is damaged and set aside", error=str(damage), advice=advice)
+        try:
+            self._host.journal.set_aside()
+        except HostError as error:  # the next document takes its place all the same
+            self._log.error("the journal is not set aside", error=str(error))
+
+    def _mark_alive(self) -> None:
+        """The same trouble is said once, however often it is tried."""
+        now = self._clock()
+        if self._marked is not None and now - self._marked < ALIVE_EVERY:
+            return
+        self._marked = now
+        trouble = ""
+        try:
+            # Who does not know what it is, such as after a restart, may hold the addresses.
+            self._host.daemon.mark_alive(freshness.alive(holding=self._vrrp is not Vrrp.BACKUP))
+        except HostError as error:
+            trouble = str(error)
+        if trouble and trouble != self._unmarked:
+            self._log.error("vrrp cannot be told that the agent lives, and will give way", error=trouble)
+        self._unmarked = trouble
 
     def _lead_to(self, document: Document) -> list[str]:
         """Carry out what leads from what is in force to a document; returns what that was, for people."""
@@ -278,6 +336,7 @@ class Gateway:
             self._log.error("vrrp cannot be observed", error=str(error))
         if self._vrrp is before:
             return
+        self._marked = None  # for how long its word counts depends on that
         self._log.info("vrrp", state=self._vrrp.value, before=before.value)
         if self._was_master and self._vrrp is Vrrp.BACKUP:
             self._forget_addresses()
@@ -300,6 +359,13 @@ class Gateway:
             self._host.connections.forget_ways(ways)
         except HostError as error:
             self._log.warning("flows to old backends go on", error=str(error))
+
+
+def _decoded(content: bytes) -> Document:
+    try:
+        return msgspec.json.decode(content, type=Document)
+    except msgspec.DecodeError as error:
+        raise JournalDamaged(str(error)) from error
 
 
 def _named(document: Document) -> dict[str, int]:

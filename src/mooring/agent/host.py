@@ -20,6 +20,9 @@ class Journal(Protocol):
     def commit(self) -> None:
         """Let the text that is ready count."""
 
+    def set_aside(self) -> None:
+        """Let no text count, and keep the one that did for people."""
+
 
 class Rules(Protocol):
     def run(self, text: str) -> str:
@@ -43,6 +46,9 @@ class Daemon(Protocol):
     def state(self) -> Vrrp: ...
 
     def lower(self, by: int) -> None: ...
+
+    def mark_alive(self, seconds: float) -> None:
+        """Let it know that the agent lives. It gives way to others when this is not done again in that time."""
 
 
 class Connections(Protocol):

@@ -102,6 +102,7 @@ def build(config: Config, log: FilteringBoundLogger) -> Gateway:
         str(daemon.files.stale),
         others,
         str(daemon.files.reload),
+        str(daemon.files.script),
     )
     host = Host(Journal(Folder(folder)), Nftables(), daemon, Connections())
     return Gateway(host, vrrp, log=log, clock=time.monotonic, version=VERSION)

@@ -1,7 +1,8 @@
 """The gateways' agents: telling them the document, and knowing which of them hold it.
 
 A gateway is live until it has not answered for `GRACE` seconds. What counts is what all live gateways hold. One that is
-not live is told nothing but heartbeats: as soon as it answers one, it is told the rest.
+not live is told nothing but heartbeats: as soon as it answers one, it is told the rest. One that answers and refuses
+what it is told gives way to the others by itself, and counts for as long as it holds the addresses all the same.
 """
 
 import asyncio
@@ -13,7 +14,7 @@ from msgspec import Struct
 from structlog.typing import FilteringBoundLogger
 
 from mooring.controller.fence import LeaseLost
-from mooring.model.gateway import Document, Heartbeat, Held, Refusal, State
+from mooring.model.gateway import Document, Heartbeat, Held, Refusal, State, Vrrp
 from mooring.wire.http import NoAnswer, NotSent, Request, Response, Sender
 
 GRACE = 3.0
@@ -31,6 +32,7 @@ class Gateway(Struct):
     sender: Sender
     state: State = State(Held())
     failing_since: float | None = None
+    refusing_since: float | None = None
     failure: str = ""
 
 
@@ -68,7 +70,7 @@ class Agents:
     async def _beat(
         self, gateway: Gateway, document: Callable[[], Document], turned: Callable[[], None], every: float
     ) -> None:
-        live = True
+        live, vrrp = True, gateway.state.vrrp
         while True:
             newest = document()
             if newest.epoch:
@@ -77,9 +79,9 @@ class Agents:
                     gateway, Request("heartbeat", "POST", "/v1/heartbeat", headers=JSON, body=body, seconds=GRACE)
                 )
                 lacks = gateway.failing_since is None and gateway.state.held != newest.held
-                if lacks or self.is_live(gateway) != live:
+                if lacks or (self.is_live(gateway), gateway.state.vrrp) != (live, vrrp):
                     turned()
-                live = self.is_live(gateway)
+                live, vrrp = self.is_live(gateway), gateway.state.vrrp
             await asyncio.sleep(every)
 
     def ahead_of(self, document: Document) -> int | None:
@@ -93,40 +95,66 @@ class Agents:
 
     def live(self) -> bool:
         """Whether there is a live gateway at all."""
-        return any(self.is_live(each) for each in self.gateways.values())
+        return any(self._counts(each) for each in self.gateways.values())
+
+    def holder(self) -> bool:
+        """Whether a live gateway holds the addresses."""
+        return any(self._counts(each) and each.state.vrrp is Vrrp.MASTER for each in self.gateways.values())
 
     def hold(self, document: Document) -> bool:
         """Whether every live gateway holds a document."""
-        return all(each.state.held == document.held for each in self.gateways.values() if self.is_live(each))
+        return all(each.state.held == document.held for each in self.gateways.values() if self._counts(each))
 
     def is_live(self, gateway: Gateway) -> bool:
-        return gateway.failing_since is None or asyncio.get_running_loop().time() < gateway.failing_since + GRACE
+        return _recent(gateway.failing_since)
+
+    def _counts(self, gateway: Gateway) -> bool:
+        return self.is_live(gateway) and (gateway.state.vrrp is Vrrp.MASTER or _recent(gateway.refusing_since))
 
     async def _tell(self, gateway: Gateway, request: Request) -> None:
         try:
             response = await gateway.sender.send(request)
             if response.status in STATES:
-                gateway.state = msgspec.json.decode(response.body, type=State)
-                self._answered(gateway)
+                state = msgspec.json.decode(response.body, type=State)
+                obeyed = request.method == "PUT" or state.held != gateway.state.held
+                gateway.state = state
+                self._answered(gateway, obeyed=obeyed)
                 return
-            failure = _refusal(response)
+            if request.method == "PUT":
+                self._refused(gateway, _refusal(response))
+            else:
+                self._failed(gateway, request.what, _refusal(response))
         except LeaseLost:
             return
         except (NotSent, NoAnswer, msgspec.DecodeError) as error:
-            failure = str(error)
-        self._failed(gateway, request.what, failure)
+            self._failed(gateway, request.what, str(error))
 
-    def _answered(self, gateway: Gateway) -> None:
+    def _answered(self, gateway: Gateway, *, obeyed: bool) -> None:
         if gateway.failing_since is not None:
             self._log.info("gateway answers again", gateway=gateway.name)
-        gateway.failing_since, gateway.failure = None, ""
+        gateway.failing_since = None
+        if obeyed or gateway.refusing_since is None:
+            gateway.refusing_since, gateway.failure = None, ""
+
+    def _refused(self, gateway: Gateway, why: str) -> None:
+        """It answers, and does not do it; nothing has changed there."""
+        if gateway.failure != why:
+            self._log.warning("gateway refuses the document", gateway=gateway.name, why=why)
+        gateway.failure, gateway.failing_since = why, None
+        if gateway.refusing_since is None:
+            gateway.refusing_since = asyncio.get_running_loop().time()
 
     def _failed(self, gateway: Gateway, call: str, failure: str) -> None:
         if gateway.failure != failure:
-            self._log.warning("gateway does not answer as it should", gateway=gateway.name, call=call, why=failure)
+            self._log.warning("gateway does not answer", gateway=gateway.name, call=call, why=failure)
         gateway.failure = failure
         if gateway.failing_since is None:
             gateway.failing_since = asyncio.get_running_loop().time()
+
+
+def _recent(since: float | None) -> bool:
+    """Whether something has not gone on for longer than what is overlooked."""
+    return since is None or asyncio.get_running_loop().time() < since + GRACE
 
 
 def _refusal(response: Response) -> str:

@@ -35,6 +35,7 @@ class Housekeeping:
             addresses.floating_ips.values(),
             self._picture.used() | named,
             gateways=addresses.gateways.values(),
+            former=addresses.former,
             tagged_for=self._tagged_for(),
             wait=self._before_deletion,
         )

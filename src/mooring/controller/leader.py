@@ -39,6 +39,8 @@ from mooring.model.reasons import Trouble
 from mooring.model.steps import Annotate, MakePort, Push, Rest, Tell
 
 BY_SERVICE = "by service"
+BEGIN_AGAIN = 5.0
+"""Nothing else is done before the beginning has succeeded: it does not wait for long."""
 PASSING = 10.0
 """What passes by itself is worth telling only when it lasts, in seconds."""
 
@@ -115,7 +117,7 @@ class Leader:
         self._queue: WorkQueue[Item] = WorkQueue(chance, first=times.first_retry, longest=times.longest_retry)
         self._pushes: WorkQueue[Item] = WorkQueue(chance, first=times.first_retry, longest=times.push_again)
         self._waiting: set[Name] = set()  # for the gateways
-        self._live = True  # whether there was a gateway when they were last told something
+        self._live = True, True  # whether there was a gateway, and a holder, when they were last told something
         self._troubles: dict[Name, Trouble] = {}
         self._failing: dict[Item, float] = {}  # since when each has been tried in vain
         self._stop_listening: list[Callable[[], None]] = []
@@ -168,6 +170,9 @@ class Leader:
                 again = await self._handle(item)
             except (errors.KubeError, CloudError) as error:
                 delay = queue.failed(item, not_before=getattr(error, "retry_after", None) or 0.0)
+                if item is Chore.BEGIN:
+                    delay = min(delay, BEGIN_AGAIN)
+                    queue.add_after(item, delay)
                 self._log.warning("failed", what=_called(item), why=str(error), again_in=round(delay, 1))
                 if isinstance(item, Name) and isinstance(error, CloudError):
                     await self._troubled(item, troubles.trouble(error), since=self._failing.setdefault(item, began))
@@ -263,12 +268,14 @@ class Leader:
 
     async def _troubled(self, name: Name, trouble: Trouble, *, since: float) -> None:
         """Say on a Service what went wrong with it; where that does not work either, the next try will."""
+        service = self._services.get(name)
+        if service is None:
+            return
         if trouble.reason in troubles.PASSING and asyncio.get_running_loop().time() < since + PASSING:
             return
         self._troubles[name] = trouble
-        service = self._services.get(name)
-        step = explaining.decide(self._seen(service), trouble) if service is not None else None
-        if service is not None and isinstance(step, Tell):
+        step = explaining.decide(self._seen(service), trouble)
+        if isinstance(step, Tell):
             try:
                 await self._deeds.do(service, step)
             except errors.KubeError as error:
@@ -287,11 +294,12 @@ class Leader:
         everywhere = await self._pushing.push(wanted)
         gateways = self._pushing.gateways()
         for name in sorted(self._waiting):
-            if gateways.acknowledged is not None and (gateways.live or not self._pushing.serves(name)):
+            reached = (gateways.live and gateways.holder) or not self._pushing.serves(name)
+            if gateways.acknowledged is not None and reached:
                 self._waiting.discard(name)
                 self._queue.add(name)
-        if gateways.live != self._live:
-            self._live = gateways.live
+        if (gateways.live, gateways.holder) != self._live:
+            self._live = gateways.live, gateways.holder
             for service in self._services.all():
                 self._queue.add(service.name)
         return None if everywhere else self._times.push_again

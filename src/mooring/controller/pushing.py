@@ -55,4 +55,4 @@ class Pushing:
     def gateways(self) -> Gateways:
         """What all live gateways have acknowledged, if they all hold the newest document."""
         held = self._agents.hold(self.document)
-        return Gateways(self._acknowledged if held else None, self._agents.live())
+        return Gateways(self._acknowledged if held else None, self._agents.live(), self._agents.holder())

@@ -10,13 +10,14 @@ from typing import Any
 
 import msgspec
 
-from mooring.core import explaining
+from mooring.core import explaining, mapping
 from mooring.kube.api import Api
 from mooring.kube.kinds import SERVICES
 from mooring.kube.store import Store
 from mooring.model import names
 from mooring.model.cloud import PortId
 from mooring.model.kubernetes import Condition, Patch, Service
+from mooring.model.reasons import Reason
 
 FINALIZERS = (names.FINALIZER, names.CLEANUP_FINALIZER)
 
@@ -39,13 +40,18 @@ class ServiceWrites:
         await self._patch(service, {"metadata": {"annotations": {names.PORT: None}}})
 
     async def let_go(self, service: Service) -> None:
-        """An opt-out of the owner's stays: only our own "true" is taken off."""
+        """An opt-out of the owner's stays: only our own "true" is taken off.
+
+        Kubernetes' own finalizer goes with ours; where ours is not, or another class has come, it is somebody else's.
+        """
         managed = {names.MANAGED: None} if service.metadata.annotations.get(names.MANAGED) == "true" else {}
-        finalizers = [each for each in service.metadata.finalizers if each not in FINALIZERS]
+        theirs = mapping.why_not(service) is Reason.OTHER_CLASS or names.FINALIZER not in service.metadata.finalizers
+        ours = (names.FINALIZER,) if theirs else FINALIZERS
+        finalizers = [each for each in service.metadata.finalizers if each not in ours]
         await self._patch(service, {"metadata": {"annotations": managed, "finalizers": finalizers}})
 
     async def publish(self, service: Service, address: str, conditions: tuple[Condition, ...]) -> None:
-        await self._set_status(service, [{"ip": address, "ipMode": "Proxy"}], conditions)
+        await self._set_status(service, [{"ip": address, "ipMode": mapping.IP_MODE}], conditions)
 
     async def clear(self, service: Service, conditions: tuple[Condition, ...]) -> None:
         await self._set_status(service, None, conditions)

@@ -41,12 +41,17 @@ class Addresses:
         self.ports: dict[PortId, Port] = {}
         self.floating_ips: dict[FloatingIpId, FloatingIp] = {}
         self.gateways: dict[PortId, Port] = {}
+        self.former: frozenset[str] = frozenset()
+        """Addresses of ports of ours that somebody else deleted, and that gateways may still use."""
         self._by_port: dict[PortId, FloatingIp] = {}
 
     def replace(self, ports: Iterable[Port], floating_ips: Iterable[FloatingIp], gateways: Iterable[Port]) -> None:
         """All that there is now."""
+        before = _addresses(self.ports.values())
         self.ports = {each.id: each for each in ports}
         self.gateways = {each.id: each for each in gateways}
+        allowed = {pair.ip_address for each in self.gateways.values() for pair in each.allowed_address_pairs}
+        self.former = ((self.former | before) - _addresses(self.ports.values())) & allowed
         self.floating_ips, self._by_port = {}, {}
         for each in floating_ips:
             self.put(each)
@@ -106,6 +111,10 @@ class Addresses:
 
     def _complete(self, port: PortId) -> bool:
         return self.public(port) is not None and not self.unpaired(port)
+
+
+def _addresses(ports: Iterable[Port]) -> frozenset[str]:
+    return frozenset(each.ip_address for port in ports for each in port.fixed_ips)
 
 
 def going(what: Ours) -> bool:

@@ -15,7 +15,8 @@ no      yes     yes                    remove
 Our own tag is for people and their filters. What is ours is told by the mark, which was there from the first moment.
 
 The gateways may use the address of every port that is needed, also after somebody took it from their list; a port goes
-only when no gateway may use its address any more, because afterwards nobody knows that the entry was ours.
+only when no gateway may use its address any more, because afterwards nobody knows that the entry was ours. Of a port
+that somebody else deleted, it is known for as long as a leader remembers it (`former`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -76,6 +77,7 @@ def steps(  # noqa: PLR0913 - all that there is, who needs it, and since when it
     needed: frozenset[PortId],
     *,
     gateways: Iterable[Port] = (),
+    former: frozenset[str] = frozenset(),
     tagged_for: Mapping[str, float],
     wait: float,
 ) -> tuple[CleaningStep, ...]:
@@ -84,15 +86,13 @@ def steps(  # noqa: PLR0913 - all that there is, who needs it, and since when it
     found = [_step(port, tagged_for, needed=port.id in needed, wait=wait) for port in every]
     found += [_step(each, tagged_for, needed=each.port_id in needed, wait=wait) for each in floating_ips]
     kept = sorted((step for step in found if step is not None), key=_order)
-    leaving = frozenset(step.what.id for step in kept if isinstance(step, Remove) and isinstance(step.what, Port))
-    return (*_pairings(every, gateways, needed, leaving), *kept)
+    removed = [step.what for step in kept if isinstance(step, Remove) and isinstance(step.what, Port)]
+    unwanted = former.union(each.ip_address for port in removed for each in port.fixed_ips)
+    wanted = frozenset(each.ip_address for port in every if port.id in needed for each in port.fixed_ips)
+    return (*_pairings(gateways, wanted, unwanted), *kept)
 
 
-def _pairings(
-    ports: tuple[Port, ...], gateways: Iterable[Port], needed: frozenset[PortId], leaving: frozenset[str]
-) -> Iterator[Pair | Unpair]:
-    wanted = {each.ip_address for port in ports if port.id in needed for each in port.fixed_ips}
-    unwanted = {each.ip_address for port in ports if port.id in leaving for each in port.fixed_ips}
+def _pairings(gateways: Iterable[Port], wanted: frozenset[str], unwanted: frozenset[str]) -> Iterator[Pair | Unpair]:
     for gateway in sorted(gateways, key=lambda each: each.id):
         has = {pair.ip_address for pair in gateway.allowed_address_pairs}
         if missing := wanted - has:

@@ -3,12 +3,18 @@
 An endpoint counts while it is ready. When none is, those that are ending but still serve are better than none.
 """
 
+import functools
 import ipaddress
 from collections.abc import Iterable
 
+from mooring.core import plain_address
 from mooring.model import names
 from mooring.model.gateway import Backend
 from mooring.model.kubernetes import Endpoint, EndpointSlice, Name, ServicePort
+
+MOST = 4096
+"""Of one port of a Service: a gateway has a chain of rules for each number of them."""
+FAMILIES = ("IPv4", "IPv6")
 
 
 def service_of(found: EndpointSlice) -> Name | None:
@@ -18,7 +24,10 @@ def service_of(found: EndpointSlice) -> Name | None:
 
 
 def backends(port: ServicePort, address: str, slices: Iterable[EndpointSlice]) -> tuple[Backend, ...]:
-    """The backends of one port that an address of this family can be translated to, each once, in a fixed order."""
+    """The backends of one port that an address of this family can be translated to, each once, in a fixed order.
+
+    What no gateway would take is left out, so that it harms nobody else.
+    """
     family = f"IPv{ipaddress.ip_address(address).version}"
     found = [
         (endpoint, number)
@@ -26,11 +35,34 @@ def backends(port: ServicePort, address: str, slices: Iterable[EndpointSlice]) -
         if each.address_type == family
         for number in _numbers(port, each)
         for endpoint in each.endpoints or ()
-        if endpoint.addresses
+        if endpoint.addresses and not _problem(endpoint.addresses[0])
     ]
     usable = [each for each in found if ready(each[0])] or [each for each in found if _last_resort(each[0])]
     # All addresses of one endpoint lead to the same place: the first will do.
-    return tuple(sorted({Backend(endpoint.addresses[0], number) for endpoint, number in usable}))
+    return tuple(sorted({Backend(endpoint.addresses[0], number) for endpoint, number in usable})[:MOST])
+
+
+def left_out(slices: Iterable[EndpointSlice]) -> tuple[str, ...]:
+    """Why endpoints of a Service are not sent packets to that are ready for them."""
+    every = [
+        endpoint.addresses[0]
+        for each in slices
+        if each.address_type in FAMILIES
+        for endpoint in each.endpoints or ()
+        if endpoint.addresses and ready(endpoint)
+    ]
+    problems = sorted({problem for address in every if (problem := _problem(address))})
+    many = len(set(every)) > MOST
+    return (*problems, *([f"it has more than {MOST} of them"] if many else []))
+
+
+@functools.lru_cache(maxsize=1 << 15)  # the same endpoints are looked at again with every change
+def _problem(address: str) -> str:
+    try:
+        plain_address.of_a_host(address)
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 def _numbers(port: ServicePort, found: EndpointSlice) -> Iterable[int]:

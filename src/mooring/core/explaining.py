@@ -14,6 +14,7 @@ from mooring.model.reasons import Reason, Trouble, Verdict
 from mooring.model.steps import Clear, Publish, Rest, Step, Tell
 
 LONGEST = 1024
+FEW = 3
 
 FIXES = {
     Reason.QUOTA_EXCEEDED: "Ask for a larger quota of the OpenStack project, or free what it has and does not need",
@@ -35,7 +36,9 @@ def decide(seen: Seen, trouble: Trouble | None = None) -> Step:
         case _:
             pass
     # On the way to an address nothing is told: the last write does it. Who has to wait is told what for.
-    waits = isinstance(step, Rest) or trouble is not None or (not seen.live and bool(seen.address))
+    fresh = bool(seen.address) and not seen.service.status.load_balancer.ingress
+    nobody = (bool(seen.address) and not seen.live) or (fresh and not seen.holder)
+    waits = isinstance(step, Rest) or trouble is not None or nobody
     wanted = conditions(seen, trouble)
     return Tell(wanted) if waits and mapping.addressed_to_us(seen.service) and not told(seen.service, wanted) else step
 
@@ -137,6 +140,12 @@ def _programmed(seen: Seen) -> Verdict:
             "No gateway answers the controller; what they serve already, they may go on serving",
             "See that `mooring agent` runs on the gateways and that their certificates are valid",
         )
+    if not seen.holder:
+        return _ill(
+            Reason.NO_HOLDER,
+            "No gateway that answers the controller holds the addresses",
+            "See that keepalived runs on the gateways, and `mooring agent` on the one that is master",
+        )
     if not seen.served:
         fact = "Not every live gateway has acknowledged it yet"
         return _ill(Reason.WAITING_FOR_GATEWAYS, fact, "It comes by itself; `mooring status` shows who lacks it")
@@ -145,6 +154,13 @@ def _programmed(seen: Seen) -> Verdict:
             Reason.NO_ENDPOINTS,
             "All live gateways know it, and refuse its connections, because no endpoint of it is ready",
             "See that its selector matches pods, that they are ready, and that targetPort is what they listen on",
+        )
+    if seen.left_out:
+        listed = "; ".join(seen.left_out[:FEW])
+        return _well(
+            Reason.BAD_ENDPOINT,
+            f"All live gateways serve it, but some of its endpoints are left out: {listed}",
+            "Take them out of its EndpointSlices",
         )
     return _well(Reason.PROGRAMMED, "All live gateways serve it")
 

@@ -10,6 +10,12 @@ HOLDING = 1.5
 """So much longer waits who holds the addresses. When the leader is gone, all others have given way by then, and nothing
 moves; when only this one is cut off from it, another takes over.
 """
+ALIVE = 2.5
+"""Seconds for which an agent's word counts that it lives. It gives it every second; without it, VRRP gives way."""
+ALIVE_HOLDING = 5.0
+"""The same for who holds the addresses: enough for a restart. When all agents are gone at once, all others have given
+way by then (VRRP asks every second, and wants two answers), and nothing moves.
+"""
 
 
 class Heard(Struct, frozen=True):
@@ -30,6 +36,11 @@ def after(heard: Heard, beat: Heartbeat, held: Held, *, now: float) -> Heard:
         return Heard(now, beat.age)
     lacking = heard.behind_since is not None and held.age < heard.newest
     return Heard(now, beat.age, heard.behind_since if lacking else now)
+
+
+def alive(*, holding: bool) -> float:
+    """For how long the word of an agent counts."""
+    return ALIVE_HOLDING if holding else ALIVE
 
 
 def stale(heard: Heard, held: Held, *, now: float, holding: bool = False) -> bool:

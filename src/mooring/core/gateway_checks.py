@@ -13,6 +13,8 @@ from mooring.model.gateway import Document, Forward, Refusal
 
 PORTS = range(1, 1 << 16)
 SEEDS = range(1 << 32)
+AGES = range(10**15)
+"""Of epochs and generations. A Lease's epoch is read up to so many digits: nobody could ever follow a larger one."""
 MOST_BACKENDS = 4096
 """Of one forward: nft has a chain for each number of them."""
 
@@ -23,6 +25,7 @@ class Reason(enum.Enum):
     NOT_UNDERSTOOD = "NotUnderstood"
     TOO_LARGE = "TooLarge"
     OTHER_DIGEST = "OtherDigest"
+    BAD_AGE = "BadAge"
     BAD_SEED = "BadSeed"
     BAD_ADDRESS = "BadAddress"
     BAD_PROTOCOL = "BadProtocol"
@@ -43,6 +46,9 @@ def refusal(document: Document, held: Document) -> Refusal | None:
 def _problems(document: Document, held: Document) -> Iterator[Refusal]:
     known = frozenset(held.forwards)
     seen: dict[tuple[str, str, int], Forward] = {}
+    for name, number in (("epoch", document.epoch), ("generation", document.generation)):
+        if number not in AGES:
+            yield Refusal(Reason.BAD_AGE.value, f"the {name} {number} is not a number of up to 15 digits")
     if document.seed not in SEEDS:
         yield Refusal(Reason.BAD_SEED.value, f"the seed {document.seed} is not a number of 32 bits")
     for each in document.forwards:
@@ -82,16 +88,11 @@ def _problems_of(forward: Forward) -> Iterator[Refusal]:
 
 
 def _address(text: str) -> Address | str:
-    """An address, or what is wrong with it. There is one spelling for each, so that two texts are two addresses."""
+    """An address, or what is wrong with it."""
     try:
-        found = plain_address.parsed(text)
-    except ValueError:
-        return f"{text!r} is not an address"
-    if str(found) != text:
-        return f"{text!r} has to be written {found}"
-    if found.is_unspecified or found.is_loopback or found.is_multicast:
-        return f"{text} is not an address of one host in a network"
-    return found
+        return plain_address.of_a_host(text)
+    except ValueError as error:
+        return str(error)
 
 
 def _about(forward: Forward, reason: Reason, why: str) -> Refusal:

@@ -29,6 +29,9 @@ from mooring.model.kubernetes import Name, Service
 from mooring.model.reasons import Reason
 from mooring.model.steps import Annotate, Clear, Forget, LetGo, MakePort, Manage, Publish, Push, Rest, Step, Tell
 
+IP_MODE = "Proxy"
+"""The gateways translate: who is in the cluster has to go by them, like everybody."""
+
 
 class Seen(Struct, frozen=True):
     """All that the decision about one Service depends on."""
@@ -52,6 +55,10 @@ class Seen(Struct, frozen=True):
     """Every live gateway has acknowledged what this Service wants now, be it that it is gone."""
     live: bool = True
     """There is a gateway that answers."""
+    holder: bool = True
+    """A gateway that answers holds the addresses."""
+    left_out: tuple[str, ...] = ()
+    """Why some of its endpoints get no packets."""
     endpoints: bool = True
     """Every port of it has an endpoint to send packets to."""
 
@@ -68,7 +75,7 @@ def why_not(service: Service) -> Reason | None:
         return Reason.NOT_LOAD_BALANCER
     if service.spec.load_balancer_class != names.GATEWAY_CLASS:
         return Reason.OTHER_CLASS
-    if service.metadata.annotations.get(names.MANAGED) == "false":
+    if service.metadata.annotations.get(names.MANAGED, "").lower() == "false":
         return Reason.OPTED_OUT
     return Reason.NOT_SUPPORTED if unsupported(service) else None
 
@@ -107,8 +114,13 @@ def bound(service: Service) -> bool:
 
 
 def port_of(service: Service) -> PortId | None:
+    """The port that it names. What stands in a Service of another class, which we do not hold, says nothing to us."""
     port = service.metadata.annotations.get(names.PORT)
-    return PortId(port) if port else None
+    return PortId(port) if port and not _strange(service) else None
+
+
+def _strange(service: Service) -> bool:
+    return why_not(service) is Reason.OTHER_CLASS and names.FINALIZER not in service.metadata.finalizers
 
 
 def mapped(service: Service) -> bool:
@@ -133,7 +145,7 @@ def next_step(seen: Seen) -> Step:
         return _find_port(seen)
     if not seen.served:
         return Push()
-    return Rest(Reason.PROGRAMMED) if _shown(service) == [seen.address] else Publish(seen.address)
+    return Rest(Reason.PROGRAMMED) if _as_published(service, seen.address) else Publish(seen.address)
 
 
 def _find_port(seen: Seen) -> Step:
@@ -146,6 +158,8 @@ def _find_port(seen: Seen) -> Step:
 def _leave(seen: Seen, reason: Reason) -> Step:
     """Unmap in the seed's order: nobody is sent to an address that the next step takes away."""
     service = seen.service
+    if _strange(service):
+        return Rest(reason)  # whatever was copied into it, it is somebody else's
     if _shown(service) and not foreign(seen):
         return Clear()
     if _conditions(service) and not service.deleting and not addressed_to_us(service):
@@ -163,8 +177,15 @@ def foreign(seen: Seen) -> bool:
 
 
 def _shows_ours(seen: Seen) -> bool:
-    """While it has a port of ours, its status is ours, whatever it says."""
-    return seen.shows_ours or seen.port_is_ours
+    """While it is of our class and has a port of ours, its status is ours, whatever it says."""
+    ours = seen.port_is_ours and seen.service.spec.load_balancer_class == names.GATEWAY_CLASS
+    return seen.shows_ours or ours
+
+
+def _as_published(service: Service, address: str) -> bool:
+    """Whether it shows what we wrote. An API server that does not know `ipMode` leaves it out."""
+    shown = service.status.load_balancer.ingress
+    return [each.ip for each in shown] == [address] and all(each.ip_mode in {"", IP_MODE} for each in shown)
 
 
 def _shown(service: Service) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 
 from msgspec import Struct
 
-from mooring.core import gateway_document, mapping
+from mooring.core import endpoints, gateway_document, mapping
 from mooring.core.addresses import Addresses
 from mooring.core.allocation import Allocations
 from mooring.core.mapping import Seen
@@ -29,12 +29,15 @@ class Gateways(Struct, frozen=True):
 
     acknowledged: dict[str, frozenset[tuple[str, str, int]]] | None = None
     live: bool = True
+    holder: bool = True
+    """One of the live ones holds the addresses; else packets go to one of which nothing is known."""
 
     def serve(self, service: Service, wanted: tuple[Forward, ...]) -> bool:
         """Whether they do what a Service wants, be it that it is gone. Endpoints may lag behind for a moment."""
         if self.acknowledged is None:
             return False
-        return self.acknowledged.get(str(service.name), frozenset()) == places(wanted) and (self.live or not wanted)
+        known = self.acknowledged.get(str(service.name), frozenset()) == places(wanted)
+        return known and ((self.live and self.holder) or not wanted)
 
 
 def places(forwards: Iterable[Forward]) -> frozenset[tuple[str, str, int]]:
@@ -116,6 +119,7 @@ class Picture:
     def seen(self, service: Service, slices: Iterable[EndpointSlice], gateways: Gateways) -> Seen:
         """All that the decision about a Service depends on."""
         port = mapping.port_of(service)
+        slices = tuple(slices)
         wanted = self.forwards(service, slices)
         return Seen(
             service,
@@ -128,7 +132,9 @@ class Picture:
             shows_ours=any(each.ip in self._public for each in service.status.load_balancer.ingress),
             served=gateways.serve(service, wanted),
             live=gateways.live,
+            holder=gateways.holder,
             endpoints=all(each.backends for each in wanted),
+            left_out=endpoints.left_out(slices),
         )
 
     def _fits(self, service: Service, port: PortId) -> bool:

@@ -120,6 +120,7 @@ def _state(survey: Survey, service: Service, verdicts: tuple[Verdict, ...], step
     all are well           rest, or tell       served
     all are well           another             waiting: they are about to be carried out
     no endpoints           -                   refusing
+    endpoints left out     -                   served, by the others
     it comes by itself     -                   waiting
     not ours any more      -                   waiting, while it has something of ours; else other
     something else         -                   stuck
@@ -133,6 +134,8 @@ def _state(survey: Survey, service: Service, verdicts: tuple[Verdict, ...], step
         return "waiting" if survey.ours(service) else "other"
     if reason is Reason.NO_ENDPOINTS:
         return "refusing"
+    if reason is Reason.BAD_ENDPOINT:
+        return "served"
     return "waiting" if reason in PASSING else "stuck"
 
 
@@ -185,6 +188,9 @@ def _problems(survey: Survey, gateways: tuple[GatewayReport, ...]) -> Iterator[s
             yield f"Gateway {each.name} lacks the wanted document: it holds {held}."
         if each.stale:
             yield f"Gateway {each.name} is stale: no leader speaks to it, or it stays behind. It gives way to others."
+    for name, state in survey.answering:
+        if state.trouble:
+            yield f"Gateway {name} says: {state.trouble.rstrip('.')}."
     yield from _vrrp_problems(survey)
 
 

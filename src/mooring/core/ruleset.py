@@ -142,12 +142,14 @@ table {ip} {TABLE} {{
     {key} vmap @services
   }}
   chain post {{ type nat hook postrouting priority srcnat; policy accept;
-    ct status dnat snat {ip} to ct original {ip} daddr
+    ct status dnat ct original {ip} daddr @vips snat {ip} to ct original {ip} daddr
   }}
   chain guard {{ type filter hook forward priority filter; policy accept;
     ct state new {ip} saddr . meta l4proto . th sport @backends drop
   }}
   chain in {{ type filter hook input priority filter; policy accept;
+    ct status dnat ct original {ip} daddr @vips drop
+    ct state new {ip} saddr @vips {ip} daddr != @vips drop
     {ip} daddr @vips {ip} saddr . meta l4proto . th sport @backends drop
     {ip} daddr @vips tcp flags & (syn | ack | rst | fin) == syn reject with tcp reset
     {ip} daddr @vips meta l4proto tcp drop

@@ -18,7 +18,7 @@ from mooring.core.mapping import Seen
 from mooring.core.picture import Gateways, Picture
 from mooring.model import names
 from mooring.model.cloud import FloatingIp, Port
-from mooring.model.gateway import Document, State
+from mooring.model.gateway import Document, State, Vrrp
 from mooring.model.kubernetes import Condition, EndpointSlice, Name, Service
 from mooring.model.reasons import Reason, Trouble, Verdict
 from mooring.model.reports import Missing
@@ -118,7 +118,8 @@ class Survey:
     @cached_property
     def gateways(self) -> Gateways:
         acknowledged = None if self.document is None or self.lacking else picture.acknowledged(self.document)
-        return Gateways(acknowledged, live=bool(self.answering))
+        holder = any(state.vrrp is Vrrp.MASTER for _, state in self.answering)
+        return Gateways(acknowledged, live=bool(self.answering), holder=holder)
 
     def slices_of(self, service: Service) -> tuple[EndpointSlice, ...]:
         return tuple(self._slices.get(service.name, ()))
@@ -145,7 +146,7 @@ class Survey:
         said = next((each for each in seen.service.status.conditions if each.type == names.PROGRAMMED), None)
         served = said is not None and said.status == "True"
         live = said is None or said.reason != Reason.NO_GATEWAY.value
-        return msgspec.structs.replace(seen, served=served, live=live)
+        return msgspec.structs.replace(seen, served=served, live=live, holder=True)
 
     def verdicts(self, service: Service) -> tuple[Verdict, ...]:
         """Why it is as it is. Where OpenStack could not be asked: as far as that can be told, else what it says."""

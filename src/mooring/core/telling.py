@@ -11,6 +11,10 @@ QUIET = {Reason.WAITING_FOR_ADDRESS.value, Reason.NO_ADDRESS_YET.value, Reason.W
 """On the way to something better; the condition is enough."""
 
 
+WORTH_A_WARNING = {Reason.NO_ENDPOINTS.value, Reason.BAD_ENDPOINT.value}
+"""We have done our part, and its owner should look at it all the same."""
+
+
 class News(Struct, frozen=True):
     """One event: what was done, and why a person may want to know."""
 
@@ -25,7 +29,7 @@ def news(service: Service, step: Step) -> tuple[News, ...]:
     shown = ", ".join(each.ip or each.hostname for each in service.status.load_balancer.ingress)
     match step:
         case Publish(address, conditions) if shown:
-            note = f"It showed {shown}, which is not its address; it shows {address} again."
+            note = f"It showed {shown}, which is not its address; it shows {address} now."
             return News(WARNING, "Restored", "Publish", note), *_warnings(conditions)
         case Publish(address, conditions):
             return News(NORMAL, "Published", "Publish", f"Its address is {address}."), *_warnings(conditions)
@@ -43,5 +47,5 @@ def _warnings(conditions: tuple[Condition, ...]) -> tuple[News, ...]:
     return tuple(
         News(WARNING, each.reason, "Serve", each.message)
         for each in conditions
-        if (each.status != "True" or each.reason == Reason.NO_ENDPOINTS.value) and each.reason not in QUIET
+        if (each.status != "True" or each.reason in WORTH_A_WARNING) and each.reason not in QUIET
     )

@@ -2,7 +2,8 @@
 
 Only one link-local address of our own is advertised; all Service addresses are excluded from the adverts, which could
 not hold them all. All gateways have the same priority, so that nothing moves without need; one that is behind lowers
-its own by a file that keepalived follows. Only addresses, numbers and names of interfaces get into the text, checked.
+its own by a file that keepalived follows. One whose agent is gone cannot, so keepalived asks a script whether the agent
+lives; its answer counts as much. Only addresses, numbers and names of interfaces get into the text, checked.
 """
 
 import re
@@ -14,6 +15,8 @@ from mooring.core import plain_address
 from mooring.core.plain_address import Address
 
 PRIORITY = 250
+GIVE_WAY = 50
+"""By so much the priority is lowered of one that is behind, and of one whose agent is gone."""
 INTERFACE = re.compile(r"[A-Za-z0-9_.-]{1,15}")
 HELD = re.compile(r"^    ([0-9a-f.:]+)/\d+ dev ", re.MULTILINE)
 RELEASED = re.compile(r"^    # ([0-9a-f.:]+)/\d+ is released", re.MULTILINE)
@@ -32,6 +35,8 @@ class Vrrp(Struct, frozen=True):
     """Addresses that move with the Services', with the interface of each, such as the nodes' way out."""
     reload_file: str = ""
     """What keepalived removes when it has read its configuration again."""
+    alive_script: str = ""
+    """What succeeds while the agent lives."""
 
 
 def configuration(vrrp: Vrrp, addresses: Iterable[str], *, released: Iterable[str] = ()) -> str:
@@ -42,15 +47,19 @@ def configuration(vrrp: Vrrp, addresses: Iterable[str], *, released: Iterable[st
     held += [f"# {_host(each)} is released" for each in _ordered(released)]
     lines = "".join(f"\n    {each}" for each in held)
     reload = f"\n  reload_file {_checked(PATH, vrrp.reload_file)}" if vrrp.reload_file else ""
+    script = _script(vrrp.alive_script) if vrrp.alive_script else ""
+    follows = "\n  track_script {\n    alive\n  }" if script else ""
     return f"""global_defs {{
   router_id mooring
   vrrp_version 3
   vrrp_garp_master_delay 1{reload}
+  script_user root
+  enable_script_security
 }}
 track_file stale {{
   file {_checked(PATH, vrrp.stale_file)}
   weight 1
-}}
+}}{script}
 vrrp_instance mooring {{
   state BACKUP
   interface {interface}
@@ -59,7 +68,7 @@ vrrp_instance mooring {{
   advert_int {vrrp.interval:g}
   track_file {{
     stale
-  }}
+  }}{follows}
   virtual_ipaddress {{
     {_host(plain_address.parsed(vrrp.own_address))} dev {interface}
   }}
@@ -67,6 +76,19 @@ vrrp_instance mooring {{
   }}
 }}
 """
+
+
+def _script(path: str) -> str:
+    """Two bad answers in a row count, one by chance does not; a single good one takes the priority back at once."""
+    return f"""
+vrrp_script alive {{
+  script {_checked(PATH, path)}
+  interval 1
+  timeout 2
+  fall 2
+  rise 1
+  weight -{GIVE_WAY}
+}}"""
 
 
 def addresses(text: str) -> frozenset[str]:

@@ -43,14 +43,19 @@ class Connections:
 
     def forget_ways(self, ways: Collection[Way]) -> int:
         """Forget what goes one of these ways."""
-        wanted = {_packed(each) for each in ways}
+        return _forget(going(ways))
 
-        def goes(original: memoryview, reply: memoryview) -> bool:
-            target, number, port = _end(original, V4_TARGET, V6_TARGET, TARGET_PORT)
-            backend, _, backend_port = _end(reply, V4_SOURCE, V6_SOURCE, SOURCE_PORT)
-            return (target, number, port, backend, backend_port) in wanted
 
-        return _forget(goes)
+def going(ways: Collection[Way]) -> Callable[[memoryview, memoryview], bool]:
+    """Tells of the two directions of an entry, in the kernel's words, whether it goes one of these ways."""
+    wanted = {_packed(each) for each in ways}
+
+    def goes(original: memoryview, reply: memoryview) -> bool:
+        target, number, port = _end(original, V4_TARGET, V6_TARGET, TARGET_PORT)
+        backend, _, backend_port = _end(reply, V4_SOURCE, V6_SOURCE, SOURCE_PORT)
+        return (target, number, port, backend, backend_port) in wanted
+
+    return goes
 
 
 def _forget(unwanted: Callable[[memoryview, memoryview], bool]) -> int:

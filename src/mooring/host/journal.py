@@ -7,6 +7,7 @@ from mooring.host.disk import Disk
 
 NAME = "document.json"
 READY = "document.new"
+DAMAGED = "document.damaged"
 
 
 class Journal:
@@ -24,4 +25,9 @@ class Journal:
 
     def commit(self) -> None:
         self._disk.rename(READY, NAME)
+        self._disk.sync_names()
+
+    def set_aside(self) -> None:
+        """Of those that were set aside, the last one is kept."""
+        self._disk.rename(NAME, DAMAGED)
         self._disk.sync_names()

@@ -25,6 +25,17 @@ INTERVAL = 0.005
 TEST_SECONDS = 30.0
 FEW = 4
 
+SCRIPT_MODE = 0o700
+UPTIME = Path("/proc/uptime")
+SCRIPT = """\
+#!/bin/sh
+# keepalived asks whether the agent lives, which writes again and again until when it should be taken to do so.
+# In hundredths of seconds since the host was started: no clock that somebody sets. What is far off is of another start.
+read -r now _ </proc/uptime && read -r until <"${0%/*}/alive" || exit 1
+left=$((until - ${now%.*}${now#*.}))
+[ "$left" -gt 0 ] && [ "$left" -lt 6000 ]
+"""
+
 
 class KeepalivedError(HostError):
     """keepalived cannot be started, refuses its configuration or does not obey it. The text says which and why."""
@@ -58,6 +69,14 @@ class Files(Struct, frozen=True):
     @property
     def stale(self) -> Path:
         return self.folder / "stale"
+
+    @property
+    def alive(self) -> Path:
+        return self.folder / "alive"
+
+    @property
+    def script(self) -> Path:
+        return self.folder / "alive.sh"
 
 
 class Keepalived:
@@ -109,6 +128,17 @@ class Keepalived:
             self.files.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.files.stale.write_text(f"{-by}\n")
 
+    def mark_alive(self, seconds: float) -> None:
+        """Tell our script that we live. Written in its place: a full disk has no room for another."""
+        with _told():
+            self.files.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            until = int(UPTIME.read_text().split()[0].replace(".", "")) + round(100 * seconds)
+            descriptor = os.open(self.files.alive, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                os.pwrite(descriptor, f"{until:>16d}\n".encode(), 0)
+            finally:
+                os.close(descriptor)
+
     def _start(self) -> None:
         files = self.files
         for file in (files.pid, files.vrrp_pid, files.reload):  # of one that has ended
@@ -129,10 +159,21 @@ class Keepalived:
         files = self.files
         files.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         files.draft.write_text(text)
+        self._write_script()
         if not files.stale.exists():
             self.lower(0)
         self._run("--config-test", f"--use-file={files.draft}")
         files.draft.rename(files.configuration)
+
+    def _write_script(self) -> None:
+        """Keepalived runs it every second, so it is never half written."""
+        script = self.files.script
+        if script.exists() and script.read_text() == SCRIPT and script.stat().st_mode & 0o777 == SCRIPT_MODE:
+            return
+        draft = script.with_suffix(".new")
+        draft.write_text(SCRIPT)
+        draft.chmod(SCRIPT_MODE)
+        draft.rename(script)
 
     def _reload(self) -> None:
         """It removes the file when it has read its configuration; a backup gives no other sign."""

@@ -19,6 +19,8 @@ CALLS = 20
 CONNECTIONS = 20
 CLASS = '{"spec":{"loadBalancerClass":"openstack.org/gateway"}}'
 ECHO_PORT = 7
+AROUND = 2.0
+"""Seconds of calls before and after the fail-over, for comparison."""
 
 
 def main() -> None:
@@ -96,11 +98,13 @@ def gateway_dies(stage: "Stage", address: str) -> None:
         callers.Caller(lab, "client", address) as caller,
     ):
         opened = connections.working(first=True)
+        time.sleep(AROUND)
         for link in ("eth0", "eth1"):
             stage.run(f"mooring lab cut --name {NAME} {active} --link {link}")
         others = set(lab.spec.gateway_names) - {active}
         waiting.until(lambda: bool(others.intersection(gateways.holders(lab))), seconds=20, what="another to take over")
         kept = connections.working()
+        time.sleep(AROUND)
         calls = caller.end()
     click.echo(f"    longest time without an answer   {calls.longest:.2f} s")
     click.echo(f"    calls answered                   {calls.answered} of {calls.answered + calls.failed}")

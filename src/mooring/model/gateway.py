@@ -84,12 +84,15 @@ class State(Struct, frozen=True, gc=False):
     """What a gateway answers, whatever it was asked: what it holds and how it is.
 
     `stale`: it has not heard of a leader for too long, or is behind the newest document, and gives way to others.
+    `trouble`: why it could not do what it was told last, or why its host is not as the document says; empty, if all is
+    well.
     """
 
     held: Held
     vrrp: Vrrp = Vrrp.UNKNOWN
     stale: bool = False
     version: str = ""
+    trouble: str = ""
 
 
 class Refusal(Struct, frozen=True, gc=False):

@@ -31,7 +31,9 @@ class Reason(enum.Enum):
     # whether packets reach it
     PROGRAMMED = "Programmed"
     NO_ENDPOINTS = "NoEndpoints"
+    BAD_ENDPOINT = "BadEndpoint"
     NO_GATEWAY = "NoGateway"
+    NO_HOLDER = "NoHolder"
     WAITING_FOR_GATEWAYS = "WaitingForGateways"
     WAITING_FOR_ADDRESS = "WaitingForAddress"
 
