@@ -22,7 +22,7 @@ from mooring.wire.http import Sender
 
 Daemon = Literal["controller", "agent"]
 
-APIS = ("kubernetes", "neutron", "agent")
+APIS = ("kubernetes", "neutron", "gateway")
 LABELS = {
     "call": "`call`: what was asked for, such as `patch services/status`",
     "gateway": "`gateway`: its name in the configuration",

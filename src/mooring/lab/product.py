@@ -143,7 +143,7 @@ def _provide(lab: Lab, kind: str, name: str, *files: str) -> None:
 
 
 def remove(lab: Lab) -> None:
-    """End all of it politely, so that keepalived gives its addresses back, and take its rules away."""
+    """End all of it politely, so that keepalived gives its addresses back; then take rules and roles away."""
     if lab.spec.mooring == "pod":
         lab.kubectl(
             f"--namespace={NAMESPACE}", "delete", "deployment/mooring-controller", "--wait", "--ignore-not-found"
@@ -158,6 +158,8 @@ def remove(lab: Lab) -> None:
         for family in ("ip", "ip6"):
             with suppress(CommandError):
                 lab.hosts.run(gateway, ["nft", "delete", "table", family, "mooring"])
+    granted = "clusterrole,clusterrolebinding,role,rolebinding"
+    lab.kubectl(f"--namespace={NAMESPACE}", "delete", granted, "--selector=app.kubernetes.io/name=mooring")
 
 
 def _ended(lab: Lab, part: str) -> bool:
