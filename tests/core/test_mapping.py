@@ -25,6 +25,7 @@ PORT = PortId("p-1")
 OTHER = PortId("p-2")
 ADDRESS = "203.0.113.9"
 OTHERS = Rest(Reason.OTHER_CLASS)
+GOING = Rest(Reason.ENDING)
 
 
 def service(  # noqa: PLR0913 - all that the table depends on
@@ -99,6 +100,7 @@ def test_what_nobody_does_is_not_ignored(wishes: dict[str, object], expected: tu
         # of another class: what was copied into it says nothing
         (Seen(service(lb_class="x.org/y", managed="true", port=PORT, shown="198.51.100.1"), port_is_ours=True), OTHERS),
         (Seen(service(lb_class="x.org/y", managed="true", shown=ADDRESS), shows_ours=True), OTHERS),
+        (Seen(service(lb_class="x.org/y", managed="true", port=PORT, deleting=True), port_is_ours=True), GOING),
         (Seen(ours(lb_class="x.org/y", shown="198.51.100.1"), served=True), LetGo()),
         (Seen(ours(lb_class="x.org/y", shown="198.51.100.1", port=PORT), port_is_ours=True, served=True), Forget()),
         # something in it that nobody does

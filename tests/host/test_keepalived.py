@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from mooring.host.keepalived import UPTIME, Keepalived, KeepalivedError
+from mooring.lab import waiting
 from mooring.model.gateway import Vrrp
 
 PROGRAM = """\
@@ -122,8 +122,7 @@ def test_the_agent_lives_for_as_long_as_it_says(bench: Bench) -> None:
     bench.daemon.mark_alive(30.0)
     assert asked(bench)
     bench.daemon.mark_alive(0.2)
-    time.sleep(0.25)
-    assert not asked(bench)
+    waiting.until(lambda: not asked(bench), seconds=5, what="its word to end")
 
 
 @pytest.mark.parametrize("text", ["", "yes\n", "9999999999999999\n"])

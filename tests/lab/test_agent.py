@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -247,10 +246,9 @@ def test_an_agent_that_is_started_again_moves_nothing_and_loses_nothing(world: T
     with both_led(world) as other:
         with asking(world) as answers:
             agent.kill()
-            time.sleep(1)  # as its unit does
+            waiting.throughout(lambda: VIPS[4] in agent.addresses(), seconds=1, what="it keeps them without its agent")
             agent.start()
-            time.sleep(LONG)
-        assert VIPS[4] in agent.addresses()
+            waiting.throughout(lambda: VIPS[4] in agent.addresses(), seconds=LONG, what="it keeps the addresses")
         assert "state=master" not in other.log()
         assert len(answers) > 100
         assert [each for each in answers if each.split()[-1] != VIPS[4]] == []
@@ -260,11 +258,11 @@ def test_nothing_moves_when_all_agents_are_gone(world: TwoGateways, agent: Agent
     with both_led(world) as other, asking(world) as answers:
         for each in world.agents:
             each.kill()
-        end = time.monotonic() + LONG
-        while time.monotonic() < end:
-            assert VIPS[4] in agent.addresses()
-            assert VIPS[4] not in other.addresses()
-            time.sleep(0.1)
+        waiting.throughout(
+            lambda: VIPS[4] in agent.addresses() and VIPS[4] not in other.addresses(),
+            seconds=LONG,
+            what="the first gateway has the addresses",
+        )
     assert len(answers) > 100
     assert [each for each in answers if each.split()[-1] != VIPS[4]] == []
 

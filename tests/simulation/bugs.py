@@ -233,7 +233,7 @@ MUTANTS = (
         (
             (
                 "core/mapping.py",
-                "return why_not(service) is Reason.OTHER_CLASS and names.FINALIZER not in service.metadata.finalizers",
+                "return of_another_class(service) and names.FINALIZER not in service.metadata.finalizers",
                 "return False",
             ),
         ),

@@ -215,6 +215,8 @@ class Churn:
             self._user.copy(name, copy, ours=ours)
             if ours:
                 self.alive.append(copy)
+            elif self._chance.random() < 0.5:
+                self._user.delete(copy)
 
     async def kill(self, _: str) -> None:
         """Somebody kills the leader, and goes on with the Services as soon as there is one again."""

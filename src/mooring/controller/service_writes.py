@@ -17,7 +17,6 @@ from mooring.kube.store import Store
 from mooring.model import names
 from mooring.model.cloud import PortId
 from mooring.model.kubernetes import Condition, Patch, Service
-from mooring.model.reasons import Reason
 
 FINALIZERS = (names.FINALIZER, names.CLEANUP_FINALIZER)
 
@@ -45,7 +44,7 @@ class ServiceWrites:
         Kubernetes' own finalizer goes with ours; where ours is not, or another class has come, it is somebody else's.
         """
         managed = {names.MANAGED: None} if service.metadata.annotations.get(names.MANAGED) == "true" else {}
-        theirs = mapping.why_not(service) is Reason.OTHER_CLASS or names.FINALIZER not in service.metadata.finalizers
+        theirs = mapping.of_another_class(service) or names.FINALIZER not in service.metadata.finalizers
         ours = (names.FINALIZER,) if theirs else FINALIZERS
         finalizers = [each for each in service.metadata.finalizers if each not in ours]
         await self._patch(service, {"metadata": {"annotations": managed, "finalizers": finalizers}})

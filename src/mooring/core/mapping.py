@@ -73,11 +73,16 @@ def why_not(service: Service) -> Reason | None:
         return Reason.ENDING
     if service.spec.type != "LoadBalancer":
         return Reason.NOT_LOAD_BALANCER
-    if service.spec.load_balancer_class != names.GATEWAY_CLASS:
+    if of_another_class(service):
         return Reason.OTHER_CLASS
     if service.metadata.annotations.get(names.MANAGED, "").lower() == "false":
         return Reason.OPTED_OUT
     return Reason.NOT_SUPPORTED if unsupported(service) else None
+
+
+def of_another_class(service: Service) -> bool:
+    """Whether it is somebody else's to serve, going away or not."""
+    return service.spec.type == "LoadBalancer" and service.spec.load_balancer_class != names.GATEWAY_CLASS
 
 
 def can_be_managed(service: Service) -> bool:
@@ -120,7 +125,7 @@ def port_of(service: Service) -> PortId | None:
 
 
 def _strange(service: Service) -> bool:
-    return why_not(service) is Reason.OTHER_CLASS and names.FINALIZER not in service.metadata.finalizers
+    return of_another_class(service) and names.FINALIZER not in service.metadata.finalizers
 
 
 def mapped(service: Service) -> bool:
