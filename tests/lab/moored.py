@@ -72,6 +72,20 @@ class Moored:
 
         waiting.until(nothing_happens, seconds=90, what="the controllers to rest", interval=0.5)
 
+    def settled_on(self, addresses: int) -> None:
+        """Wait until there are just so many addresses, each with its labels, and the controllers rest.
+
+        What an earlier Service left in the cloud is deleted a while after it: that would be counted with what comes.
+        """
+        network = topology.connect(self.lab).network
+
+        def ours_alone() -> bool:
+            made = [each for each in (*network.ports(), *network.ips()) if (each.description or "").startswith(MARK)]
+            return len(made) == 2 * addresses and all(each.tags for each in made)
+
+        waiting.until(ours_alone, seconds=120, what=f"{addresses} addresses, and no more", interval=1)
+        self.settled()
+
     def _work(self) -> Counter[str]:
         return Counter({what: n for what, n in self.calls().items() if not what.partition(" ")[2].startswith(PULSE)})
 
@@ -141,18 +155,25 @@ class Moored:
 
 def expose(tenant: Tenant, name: str, *, port: int = 80, app: str = "", family: str = "IPv4") -> None:
     """A Service of our class in front of a Deployment."""
-    service = {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": name},
-        "spec": {
-            "type": "LoadBalancer",
-            "loadBalancerClass": names.GATEWAY_CLASS,
-            "ipFamilies": [family],
-            "selector": {"app": app or name},
-            "ports": [{"port": port, "targetPort": 8080}],
-        },
-    }
+    ours = {"type": "LoadBalancer", "loadBalancerClass": names.GATEWAY_CLASS}
+    _apply(tenant, name, ours | {"selector": {"app": app or name}, "ipFamilies": [family]}, port)
+
+
+def expose_with_endpoints(tenant: Tenant, name: str, *, port: int = 80) -> None:
+    """The same, with its endpoints there before it is ours: one that waits for them is told so, which is a write."""
+    _apply(tenant, name, {"type": "ClusterIP", "selector": {"app": name}}, port)
+
+    def has_endpoints() -> bool:
+        slices = tenant.get("endpointslices", f"--selector=kubernetes.io/service-name={name}")["items"]
+        return any(each.get("endpoints") for each in slices)
+
+    waiting.until(has_endpoints, seconds=30, what=f"endpoints of {name}")
+    expose(tenant, name, port=port)
+
+
+def _apply(tenant: Tenant, name: str, spec: Mapping[str, Any], port: int) -> None:
+    whole = {**spec, "ports": [{"port": port, "targetPort": 8080}]}
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": whole}
     tenant.kubectl("apply", "--filename=-", stdin=json.dumps(service))
 
 

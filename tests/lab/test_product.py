@@ -57,9 +57,9 @@ def answers(product: Moored, address: str, *, port: int = 80, count: int = 40) -
 
 def test_a_service_gets_an_address_and_every_pod_answers(product: Moored, tenant: Tenant) -> None:
     tenant.deploy("web", replicas=4)
-    product.settled()
+    product.settled_on(addresses=0)
     before = product.calls()
-    moored.expose(tenant, "web")
+    moored.expose_with_endpoints(tenant, "web")
     given = moored.address(tenant, "web")
     assert len(answers(product, given)) == 4
     waiting.until(lambda: moored.events(tenant, "web") == ["Published"], seconds=10, what="the event")
@@ -80,9 +80,9 @@ def test_services_share_an_address_until_they_want_the_same_port(product: Moored
         tenant.deploy(name, replicas=1)
     moored.expose(tenant, "web", port=80)
     first = moored.address(tenant, "web")
-    product.settled()
+    product.settled_on(addresses=1)
     before = product.calls()
-    moored.expose(tenant, "shop", port=8080)
+    moored.expose_with_endpoints(tenant, "shop", port=8080)
     assert moored.address(tenant, "shop") == first
     waiting.until(lambda: moored.events(tenant, "shop") == ["Published"], seconds=10, what="the event")
     assert product.writes(before) == KNOWN_ADDRESS
@@ -119,7 +119,7 @@ def test_a_restart_with_everything_in_place_writes_nothing_and_loses_nothing(pro
     moored.expose(tenant, "web")
     given = moored.address(tenant, "web")
     probe.first_answer(product.lab, "client", given)  # OVN may lose the first packet to an address that is new to it
-    product.settled()
+    product.settled_on(addresses=1)
     version = tenant.get("service", "web")["metadata"]["resourceVersion"]
     with callers.Caller(product.lab, "client", given) as caller:
         for part in ("controller-gw1", "controller-gw2", "agent-gw1", "agent-gw2"):
@@ -205,7 +205,7 @@ def test_people_are_told_what_is_the_matter(product: Moored, tenant: Tenant) -> 
     """`status`, `why` and `plan`, while a controller runs and while none does."""
     moored.expose(tenant, "web")
     moored.address(tenant, "web")
-    product.settled()
+    product.settled_on(addresses=1)
     code, told = product.mooring("why", f"{tenant.name}/web", "-o", "json")
     verdicts = json.loads(told)["verdicts"]
     assert (code, verdicts[-1]["reason"]) == (3, "NoEndpoints")
