@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import Metric
 
 from mooring.agent import main as agent
+from mooring.agent.host import Filter
 from mooring.agent.metrics import GatewayCollector
 from mooring.agent.metrics import Metrics as AgentMetrics
 from mooring.cli import logs
@@ -16,7 +17,7 @@ from mooring.controller.controller import Controller
 from mooring.controller.leader import Followed
 from mooring.controller.metrics import ControllerCollector
 from mooring.kube.store import Store
-from mooring.model.config import Config, Log
+from mooring.model.config import Config, Forwarding, Log
 from mooring.wire.calls import MeteredCalls
 from mooring.wire.http import Sender
 
@@ -25,8 +26,12 @@ Daemon = Literal["controller", "agent"]
 APIS = ("kubernetes", "neutron", "gateway")
 LABELS = {
     "call": "`call`: what was asked for, such as `patch services/status`",
+    "address": "`address`: which it serves",
     "gateway": "`gateway`: its name in the configuration",
     "outcome": "`outcome`",
+    "port": "`port`",
+    "protocol": "`protocol`: `TCP`, `UDP` or `SCTP`",
+    "service": "`service`: its namespace and name",
     "state": "`state`: `unknown`, `master`, `backup`, `fault` or `stopped`",
 }
 
@@ -38,6 +43,13 @@ class Family(Struct, frozen=True):
     type: str
     help: str
     labels: tuple[str, ...]
+
+
+class NothingCounted:
+    """A packet filter without a packet."""
+
+    def counted(self, *_: str) -> tuple[()]:
+        return ()
 
 
 class Work(Struct, frozen=True):
@@ -87,11 +99,11 @@ def _agent(registry: CollectorRegistry) -> None:
     metrics = AgentMetrics(registry)
     for each in (metrics.documents, metrics.seconds, metrics.heartbeats):
         each.labels("outcome")
-    gateway = agent.build(Config(), logs.make(Log(), sys.stderr))
-    registry.register(GatewayCollector(gateway, certificate_ends=lambda: 0.0))
+    gateway = agent.build(Config(forwarding=Forwarding(counters="bytes")), logs.make(Log(), sys.stderr))
+    registry.register(GatewayCollector(gateway, cast("Filter", NothingCounted()), certificate_ends=lambda: 0.0))
 
 
 def _family(found: Metric) -> Family:
     name = f"{found.name}_total" if found.type == "counter" else found.name
     labels = {label: None for sample in found.samples for label in sample.labels if label != "le"}
-    return Family(name, found.type, found.documentation, tuple(labels))
+    return Family(name, found.type, found.documentation, tuple(labels) or tuple(getattr(found, "_labelnames", ())))

@@ -12,7 +12,7 @@ import prometheus_client
 from msgspec import Struct
 
 from mooring.agent.app import LARGEST_DOCUMENT, app
-from mooring.agent.gateway import Gateway
+from mooring.agent.gateway import Choices, Gateway
 from mooring.agent.metrics import GatewayCollector, Metrics
 from mooring.core.vrrp import Vrrp
 from mooring.host.certificates import Authority, Role
@@ -63,11 +63,11 @@ async def running(
     own = certificates.issued(Role.AGENT, "gw1")
     tls = serving.server_tls(str(own / "ca.crt"), str(own / "tls.crt"), str(own / "tls.key"))
     machine = Machine(point)
-    gateway = Gateway(machine.host, SETTINGS, log=SILENT, clock=lambda: 0.0, version="1")
+    gateway = Gateway(machine.host, SETTINGS, Choices(version="1"), log=SILENT, clock=lambda: 0.0)
     gateway.start()
     registry = prometheus_client.CollectorRegistry()
     metrics = Metrics(registry)
-    registry.register(GatewayCollector(gateway, certificate_ends=lambda: 0.0))
+    registry.register(GatewayCollector(gateway, machine.kernel, certificate_ends=lambda: 0.0))
     with ThreadPoolExecutor(1) as hand:
         async with (
             serving.serving(app(gateway, hand, metrics, largest=largest), "127.0.0.1:0", tls=tls) as port,

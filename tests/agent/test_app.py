@@ -4,17 +4,19 @@ import asyncio
 import ssl
 import threading
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 
 import aiohttp
 import msgspec
 import pytest
 
+from mooring.agent.app import Turns
 from mooring.core import gateway_document
 from mooring.host.certificates import Role
 from mooring.host.keepalived import KeepalivedError
 from mooring.host.nftables import NftError
-from mooring.model.gateway import Backend, Document, Forward, Heartbeat, Refusal, State
+from mooring.model.gateway import Backend, Document, Forward, Heartbeat, Held, Refusal, State
 from tests.agent.agents import Certificates, Running, client, client_tls, running
 from tests.patience import until
 
@@ -76,7 +78,8 @@ def test_each_answer(certificates: Certificates) -> None:
         (b"", 422, "NotUnderstood"),
         (b"<html>", 422, "NotUnderstood"),
         (b'{"epoch": "one"}', 422, "NotUnderstood"),
-        (msgspec.json.encode(document(1, msgspec.structs.replace(WEB, protocol="ICMP"))), 422, "BadProtocol"),
+        (b'{"epoch":1,"deep":' + b"[" * 9_000, 422, "NotUnderstood"),
+        (msgspec.json.encode(document(1, WEB, WEB)), 422, "Twice"),
         (msgspec.json.encode(msgspec.structs.replace(document(1, WEB), digest="0")), 422, "OtherDigest"),
         (b" " * 10_001, 413, "TooLarge"),
     ],
@@ -211,5 +214,58 @@ def test_a_gateway_whose_vrrp_has_ended_is_not_ready(certificates: Certificates)
             async with session.get(f"{agent.monitoring}/readyz") as response:
                 assert response.status == 503
                 assert await response.text() == "keepalived does not run\n"
+
+    asyncio.run(scene())
+
+
+def test_what_differs_is_taken_and_what_differs_from_something_else_is_not(certificates: Certificates) -> None:
+    async def scene(session: aiohttp.ClientSession, agent: Running) -> None:
+        first, second = document(1, WEB), document(2, WEB, DNS)
+        await put(session, agent, msgspec.json.encode(first))
+        delta = gateway_document.delta(first.held, second.held, [DNS.place], {DNS.place: DNS})
+        for sent, status in ((msgspec.structs.replace(delta, base=Held(1, 7, "x")), 409), (delta, 200)):
+            async with session.patch(f"{agent.url}/v1/document", data=msgspec.json.encode(sent)) as response:
+                assert response.status == status
+                held = msgspec.json.decode(await response.read(), type=State).held
+                assert held == (second if status == 200 else first).held
+
+    play(certificates, scene)
+
+
+def test_of_those_that_wait_the_last_one_is_served(certificates: Certificates) -> None:
+    entered, free = threading.Event(), threading.Event()
+
+    def point(kind: str) -> None:
+        if kind == "disk":
+            entered.set()
+            assert free.wait(10)
+
+    async def scene() -> None:
+        async with running(certificates, point) as agent, client(certificates) as session:
+            tasks = []
+            for generation in range(1, 5):
+                body = msgspec.json.encode(document(generation, WEB))
+                tasks.append(asyncio.create_task(put(session, agent, body)))
+                await until(entered.is_set, what="the first one to be applied")
+                await until(lambda: sum(each.done() for each in tasks) == max(0, len(tasks) - 2), what="the one before")
+            free.set()
+            answers = [await each for each in tasks]
+            assert [status for status, _ in answers] == [200, 409, 409, 200]
+            assert agent.gateway.document == document(4, WEB)
+
+    asyncio.run(scene())
+
+
+def test_one_that_goes_away_while_it_waits_holds_nobody_up() -> None:
+    async def scene() -> None:
+        turns = Turns()
+        assert await turns.wait()
+        gone = asyncio.create_task(turns.wait())
+        await asyncio.sleep(0)
+        turns.pass_on()
+        gone.cancel()
+        with suppress(asyncio.CancelledError):
+            await gone
+        assert await asyncio.wait_for(turns.wait(), 1)
 
     asyncio.run(scene())

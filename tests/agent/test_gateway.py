@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping
 import msgspec
 import pytest
 
-from mooring.agent.gateway import MOST_TROUBLE, Gateway, NotApplied, Outcome, Refused
+from mooring.agent.gateway import MOST_TROUBLE, Choices, Gateway, NotApplied, Outcome
+from mooring.agent.rules import LOOK_EVERY
 from mooring.core import gateway_document
 from mooring.core.freshness import ALIVE, ALIVE_HOLDING, GRACE, HOLDING
 from mooring.core.gateway_checks import Reason
+from mooring.core.told import Refused
 from mooring.core.vrrp import GIVE_WAY
 from mooring.core.vrrp import Vrrp as VrrpSettings
 from mooring.host.connections import Way
@@ -18,10 +20,10 @@ from mooring.host.errors import HostError
 from mooring.host.journal import DAMAGED, NAME
 from mooring.host.keepalived import KeepalivedError
 from mooring.host.nftables import NftError
-from mooring.model.gateway import Backend, Document, Forward, Heartbeat, Held, Refusal, State, Vrrp
+from mooring.model.gateway import Backend, Delta, Document, Forward, Heartbeat, Held, Refusal, State, Vrrp
 from tests.silent import SILENT
-from tests.simulation.gateway import elements
-from tests.simulation.host import Machine
+from tests.simulation.gateway import elements, in_journal
+from tests.simulation.host import Kernel, Machine, Table
 
 SETTINGS = VrrpSettings("eth0", 51, 0.1, "169.254.77.1", "/run/mooring/stale")
 WEB = Forward("10.0.0.5", "TCP", 80, "shop/web", (Backend("10.1.0.7", 8080), Backend("10.1.0.8", 8080)))
@@ -52,13 +54,13 @@ class Bench:
         self.gateway.start()
 
     def agent(self) -> Gateway:
-        return Gateway(self.machine.host, SETTINGS, log=SILENT, clock=lambda: self.now, version="1")
+        return Gateway(self.machine.host, SETTINGS, Choices(version="1"), log=SILENT, clock=lambda: self.now)
 
     def restart(self) -> None:
         self.gateway = self.agent()
         self.gateway.start()
 
-    def put(self, document: Document) -> Outcome:
+    def put(self, document: Document | Delta) -> Outcome:
         self.reached.clear()
         return self.gateway.put(document)
 
@@ -66,13 +68,11 @@ class Bench:
         """Whether journal, rules, addresses and the gateway's own word are of a document."""
         machine = self.machine
         machine.check()
-        content = machine.disk.read(NAME)
-        journal = msgspec.json.decode(content, type=Document) if content else Document(0, 0, "", ())
         return (
             machine.bare is None
             and self.gateway.state().held == document.held
-            and journal == document
-            and {family: machine.kernel.elements(family) for family in ("ip", "ip6")} == elements(document)
+            and in_journal(machine.disk) == document
+            and machine.kernel.in_force == elements(document)
             and machine.daemon.addresses == {each.address for each in document.forwards}
         )
 
@@ -83,6 +83,12 @@ class Bench:
 
 def document(generation: int, *forwards: Forward, epoch: int = 1, seed: int = 7) -> Document:
     return gateway_document.document(forwards, epoch=epoch, generation=generation, seed=seed)
+
+
+def between(old: Document, new: Document) -> Delta:
+    before, after = (gateway_document.by_place(each.forwards) for each in (old, new))
+    places = [place for place in {*before, *after} if before.get(place) != after.get(place)]
+    return gateway_document.delta(old.held, new.held, places, after)
 
 
 OLD = document(1, WEB, DNS)
@@ -119,6 +125,70 @@ def test_an_endpoint_touches_neither_addresses_nor_more_than_one_transaction() -
     assert [kind for kind in bench.reached if kind != "disk"] == ["rules"]
 
 
+def test_what_differs_is_one_transaction_and_one_line_in_the_journal() -> None:
+    bench = Bench()
+    bench.put(OLD)
+    before = bench.machine.disk.read(NAME) or b""
+    assert bench.put(between(OLD, WAYS["endpoint"])) is Outcome.APPLIED
+    assert bench.reached == ["rules", "disk", "disk"]
+    after = bench.machine.disk.read(NAME) or b""
+    assert after.startswith(before)
+    assert after.count(b"\n") == 2
+    assert bench.holds(WAYS["endpoint"])
+    bench.restart()
+    assert bench.holds(WAYS["endpoint"])
+
+
+@pytest.mark.parametrize("base", [document(9, WEB, DNS).held, document(1, WEB).held, Held()])
+def test_what_differs_from_something_else_is_not_taken(base: Held) -> None:
+    bench = Bench()
+    bench.put(OLD)
+    assert bench.put(msgspec.structs.replace(between(OLD, WAYS["endpoint"]), base=base)) is Outcome.BASE
+    assert bench.reached == []
+    assert bench.holds(OLD)
+
+
+def test_a_journal_that_has_grown_is_written_anew_when_there_is_time() -> None:
+    bench = Bench()
+    last = OLD
+    bench.put(OLD)
+    for generation in range(2, 3000):
+        new = document(generation, WEB if generation % 2 else FEWER, DNS)
+        bench.put(between(last, new))
+        last = new
+        bench.gateway.tend()
+        if (bench.machine.disk.read(NAME) or b"").count(b"\n") == 1:
+            break
+    assert generation > 1000
+    assert bench.holds(last)
+    assert bench.gateway.ready() is None
+
+
+def test_a_line_that_was_cut_off_was_never_told_and_is_written_over() -> None:
+    bench = Bench()
+    bench.put(OLD)
+    bench.machine.disk.append(NAME, b'00000000 {"half')
+    bench.restart()
+    assert bench.holds(OLD)
+    assert bench.put(between(OLD, WAYS["endpoint"])) is Outcome.APPLIED
+    bench.restart()
+    assert bench.holds(WAYS["endpoint"])
+
+
+def test_what_cannot_be_served_is_left_out_and_told() -> None:
+    bench = Bench()
+    bad = msgspec.structs.replace(WEB, protocol="ICMP")
+    bench.put(document(1, bad, DNS))
+    state = bench.gateway.state()
+    assert [(each.service, each.reason) for each in state.left_out] == [("shop/web", "BadProtocol")]
+    assert state.told == document(1, bad, DNS).digest
+    assert state.held.digest == document(1, DNS).digest
+    assert bench.machine.daemon.addresses == {"10.0.0.6"}
+    bench.restart()
+    assert bench.gateway.state().left_out == state.left_out
+    assert bench.put(document(1, bad, DNS)) is Outcome.UNCHANGED
+
+
 def test_the_journal_is_ready_first_and_counts_last() -> None:
     bench = Bench()
     bench.put(OLD)
@@ -152,11 +222,11 @@ def test_nonsense_touches_nothing() -> None:
     bench = Bench()
     bench.put(OLD)
     with pytest.raises(Refused) as refused:
-        bench.put(document(2, msgspec.structs.replace(WEB, protocol="ICMP")))
-    assert refused.value.refusal.reason == Reason.BAD_PROTOCOL.value
+        bench.put(document(2, WEB, WEB))
+    assert refused.value.refusal.reason == Reason.TWICE.value
     assert bench.reached == []
     assert bench.holds(OLD)
-    assert "'ICMP'" in bench.gateway.state().trouble
+    assert "only one can have it" in bench.gateway.state().trouble
     assert bench.gateway.ready() is None, "the host does what it can"
     assert bench.put(document(1, DNS)) is Outcome.OTHER
     assert bench.gateway.state().trouble
@@ -288,7 +358,7 @@ def _dies(number: int) -> Callable[[int, str], None]:
 def test_a_start_brings_back_rules_before_addresses() -> None:
     bench = Bench()
     bench.put(OLD)
-    bench.machine.kernel.tables.clear()
+    bench.machine.kernel.spoil({})
     bench.machine.daemon.alive = False
     bench.machine.daemon.addresses = frozenset()
     bench.reached.clear()
@@ -354,9 +424,8 @@ def test_a_vrrp_daemon_that_ended_is_started_again() -> None:
 def test_rules_that_somebody_else_removed_are_loaded_again(left: tuple[str, ...]) -> None:
     bench = Bench()
     bench.put(OLD)
-    tables = bench.machine.kernel.tables
-    bench.machine.kernel.tables = {family: tables[family] for family in left}
-    bench.machine.bare = None
+    kernel = bench.machine.kernel
+    kernel.spoil({where: table for where, table in kernel.all.items() if where[0] in left})
     bench.gateway.tend()
     bench.machine.bare = None  # that it was so was the doing of others
     assert bench.holds(OLD)
@@ -366,12 +435,56 @@ def test_rules_that_somebody_else_removed_are_loaded_again(left: tuple[str, ...]
 def test_a_document_that_does_not_fit_what_somebody_else_did_succeeds_the_next_time() -> None:
     bench = Bench()
     bench.put(OLD)
-    bench.machine.kernel.elements("ip")["services"].clear()
+    bench.machine.kernel.spoil(without(bench.machine.kernel, "services"))
     with pytest.raises(NotApplied):
         bench.put(WAYS["endpoint"])
     assert bench.holds(OLD)
     assert bench.put(WAYS["endpoint"]) is Outcome.APPLIED
     assert bench.holds(WAYS["endpoint"])
+
+
+def without(kernel: Kernel, name: str) -> dict[tuple[str, str], Table]:
+    """Its tables, without the elements of a map."""
+    tables = {where: table.copy() for where, table in kernel.all.items()}
+    for table in tables.values():
+        table.maps[name] = {}
+    return tables
+
+
+@pytest.mark.parametrize("name", ["services", "be", "backends", "vips", "counted"])
+def test_elements_that_somebody_else_removed_are_noticed_after_a_while(name: str) -> None:
+    bench = Bench()
+    bench.put(OLD)
+    bench.machine.kernel.spoil(without(bench.machine.kernel, name))
+    bench.now += LOOK_EVERY
+    bench.gateway.tend()
+    bench.machine.bare = None  # that it was so was the doing of others
+    assert bench.holds(OLD)
+    assert bench.gateway.rules.repaired == 1
+
+
+def test_a_rule_that_somebody_else_added_is_noticed() -> None:
+    bench = Bench()
+    bench.put(OLD)
+    tables = {where: table.copy() for where, table in bench.machine.kernel.all.items()}
+    for table in tables.values():
+        table.chains |= {"foreign"}
+    bench.machine.kernel.spoil(tables)
+    bench.now += LOOK_EVERY
+    bench.gateway.tend()
+    assert bench.gateway.rules.repaired == 1
+    assert not any("foreign" in table.chains for table in bench.machine.kernel.all.values())
+
+
+def test_changes_that_are_not_about_us_are_no_reason_to_do_anything() -> None:
+    bench = Bench()
+    bench.put(OLD)
+    bench.machine.kernel.spoil(dict(bench.machine.kernel.all))
+    bench.now += LOOK_EVERY
+    bench.reached.clear()
+    bench.gateway.tend()
+    assert "rules" not in bench.reached
+    assert bench.gateway.rules.repaired == 0
 
 
 def test_nothing_to_tend_touches_nothing() -> None:
@@ -407,7 +520,7 @@ def test_flows_to_a_backend_that_is_gone_are_forgotten() -> None:
 
 def test_a_gateway_that_was_never_told_anything_gives_way() -> None:
     bench = Bench()
-    assert bench.gateway.state() == State(Held(), vrrp=Vrrp.MASTER, stale=True, version="1")
+    assert bench.gateway.state() == State(Held(), vrrp=Vrrp.MASTER, stale=True, version="1", schemas=(1, 2))
     assert bench.machine.daemon.lowered == GIVE_WAY
 
 

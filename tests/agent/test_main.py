@@ -5,13 +5,20 @@ import shutil
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from mooring.agent.main import Certificates, run
+from mooring.agent import doctor
+from mooring.agent.gateway import restored
+from mooring.agent.main import Certificates, reset_epoch, run
+from mooring.core import gateway_document
+from mooring.host import locking
 from mooring.host.certificates import Role
-from mooring.host.journal import NAME
-from mooring.model.config import Agent, Config, Tls
+from mooring.host.disk import Folder
+from mooring.host.journal import NAME, Journal
+from mooring.model.config import Agent, Config, Tls, Vrrp
 from mooring.model.errors import StartRefused
+from mooring.model.gateway import Backend, Forward
 from mooring.wire.serving import CannotServe
 from tests.agent import agents
 from tests.silent import SILENT
@@ -54,3 +61,45 @@ def test_new_certificates_are_used_and_half_a_pair_is_not(made: agents.Certifica
     shutil.copyfile(other / "tls.key", config.tls.key)
     assert certificates.renew()
     assert not certificates.renew()
+
+
+def test_a_second_agent_does_not_start_beside_the_first(config: Config) -> None:
+    with (
+        locking.held(Path(config.agent.state)),
+        pytest.raises(StartRefused, match="another agent works with"),
+    ):
+        asyncio.run(run(config, SILENT))
+
+
+def test_who_forgets_whose_document_it_holds_takes_any_and_serves_on(config: Config) -> None:
+    web = Forward("10.0.0.5", "TCP", 80, "shop/web", (Backend("10.1.0.7", 8080),))
+    held = gateway_document.document([web], epoch=9, generation=4, seed=7)
+    journal = Journal(Folder(Path(config.agent.state)))
+    journal.prepare(msgspec.json.encode(held))
+    journal.commit()
+    assert reset_epoch(config) == held.held
+    after = restored(Journal(Folder(Path(config.agent.state))).read() or ())
+    assert after.document == msgspec.structs.replace(held, epoch=0, generation=0)
+
+
+def test_nothing_is_forgotten_while_an_agent_runs(config: Config) -> None:
+    with locking.held(Path(config.agent.state)), pytest.raises(StartRefused, match="end it first"):
+        reset_epoch(config)
+
+
+def test_the_doctor_says_what_is_wrong_and_what_to_do(config: Config) -> None:
+    bad = msgspec.structs.replace(config, vrrp=Vrrp(interface="nowhere0"), tls=Tls(ca="/nowhere"))
+    found = {each.what: each for each in doctor.examine(bad, seconds=0.1)}
+    for what in ("interface nowhere0", "certificate", "VRRP"):
+        assert not found[what].well, what
+        assert found[what].fix
+    assert found["agent"].seen.startswith("never ran")
+    assert found["what was chosen"].well
+    assert not Path(bad.agent.state).exists(), "it looks, and changes nothing"
+
+
+def test_the_doctor_sees_an_agent_that_runs(config: Config) -> None:
+    with locking.held(Path(config.agent.state)):
+        found = {each.what: each for each in doctor.examine(config, seconds=0.1)}
+    assert found["agent"].seen == "runs"
+    assert found["certificate"].seen.endswith("days left")

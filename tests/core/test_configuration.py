@@ -25,7 +25,7 @@ from mooring.model.config import (
     Vrrp,
 )
 
-SECTIONS = "cluster, kubernetes, openstack, addresses, gateways, tls, controller, agent, vrrp, log"
+SECTIONS = "cluster, kubernetes, openstack, addresses, gateways, tls, controller, agent, vrrp, forwarding, log"
 NAMES = "lower-case letters, digits and inner dashes, at most 63 characters"
 LEVELS = '"debug", "info", "warning", "error"'
 ENDPOINTS = "an address or host name, a colon and a port"

@@ -68,7 +68,7 @@ def said(given: Service) -> Service:
 
 def wishing(given: Service, **wishes: object) -> Service:
     """The same with something in it that no gateway does."""
-    wishes = wishes or {"load_balancer_source_ranges": ("192.0.2.0/24",)}
+    wishes = wishes or {"load_balancer_ip": "203.0.113.1"}
     return msgspec.structs.replace(given, spec=msgspec.structs.replace(given.spec, **wishes))
 
 
@@ -76,9 +76,8 @@ def wishing(given: Service, **wishes: object) -> Service:
     ("wishes", "expected"),
     [
         ({"session_affinity": "None", "external_traffic_policy": "Cluster"}, ()),
-        ({"load_balancer_source_ranges": ("192.0.2.0/24",)}, ("spec.loadBalancerSourceRanges",)),
+        ({"load_balancer_source_ranges": ("192.0.2.0/24",), "session_affinity": "ClientIP"}, ()),
         ({"load_balancer_ip": "203.0.113.1"}, ("spec.loadBalancerIP",)),
-        ({"session_affinity": "ClientIP"}, ("spec.sessionAffinity ClientIP",)),
         ({"external_traffic_policy": "Local"}, ("spec.externalTrafficPolicy Local",)),
     ],
 )

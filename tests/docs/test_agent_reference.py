@@ -11,12 +11,12 @@ from starlette.routing import Route
 
 from mooring.agent import app, main
 from mooring.agent.metrics import Metrics
-from mooring.core import gateway_checks
 from mooring.core.gateway_checks import Reason
+from mooring.core.told import Told
 from mooring.host import journal, settings
-from mooring.host.keepalived import Files
+from mooring.host.keepalived_files import Files
 from mooring.model.config import Config
-from mooring.model.gateway import Document, Heartbeat, Refusal, State, Vrrp
+from mooring.model.gateway import Delta, Document, Heartbeat, Refusal, State, Vrrp
 from tests.docs import blocks
 from tests.silent import SILENT
 
@@ -26,7 +26,13 @@ EXAMPLES = {each.note: "\n".join(each.lines) for each in blocks.blocks(PAGE, "ag
 
 @pytest.mark.parametrize(
     ("file", "kind"),
-    [("document.json", Document), ("heartbeat.json", Heartbeat), ("state.json", State), ("refusal.json", Refusal)],
+    [
+        ("document.json", Document),
+        ("delta.json", Delta),
+        ("heartbeat.json", Heartbeat),
+        ("state.json", State),
+        ("refusal.json", Refusal),
+    ],
 )
 def test_an_example_has_every_field_and_no_other(file: str, kind: type[msgspec.Struct]) -> None:
     body = EXAMPLES[file]
@@ -36,8 +42,12 @@ def test_an_example_has_every_field_and_no_other(file: str, kind: type[msgspec.S
 
 def test_an_agent_would_take_the_document() -> None:
     document = msgspec.json.decode(EXAMPLES["document.json"], type=Document)
-    assert gateway_checks.refusal(document, Document(0, 0, "", ())) is None
-    assert msgspec.json.decode(EXAMPLES["state.json"], type=State).held == document.held
+    told = Told()
+    told.follow(told.change(document))
+    assert msgspec.json.decode(EXAMPLES["state.json"], type=State).held == document.held == told.held
+    delta = msgspec.json.decode(EXAMPLES["delta.json"], type=Delta)
+    assert delta.base == document.held
+    assert told.change(delta).told == delta.digest
 
 
 def test_every_path_stands_there() -> None:
@@ -64,5 +74,5 @@ def test_every_file_stands_there() -> None:
 
 
 def test_every_state_of_vrrp_and_every_setting_stands_there() -> None:
-    words = [*(each.value for each in Vrrp), *settings.NEEDED]
+    words = [*(each.value for each in Vrrp), *(each.name for each in settings.needs("INTERFACE"))]
     assert [word for word in words if f"`{word}`" not in PAGE] == []

@@ -15,9 +15,9 @@ def test_what_is_committed_is_read_and_what_is_only_ready_is_not(tmp_path: Path)
     assert journal.read() is None
     journal.commit()
     journal.prepare(b"second")
-    assert Journal(Folder(tmp_path / "state")).read() == b"first"
+    assert Journal(Folder(tmp_path / "state")).read() == (b"first",)
     journal.commit()
-    assert Journal(Folder(tmp_path / "state")).read() == b"second"
+    assert Journal(Folder(tmp_path / "state")).read() == (b"second",)
 
 
 def test_nobody_else_may_look_into_the_folder(tmp_path: Path) -> None:

@@ -105,10 +105,9 @@ class Moored:
         for gateway in self.lab.spec.gateway_names:
             port = network.get_port(topology.load(self.lab).ports[gateway].id)
             pairs += [pair["ip_address"] for pair in port.allowed_address_pairs]
-            for kind in ("map", "set"):
-                for name in ("services", "be") if kind == "map" else ("vips", "backends"):
-                    listed = self.lab.hosts.run(gateway, ["nft", "list", kind, "ip", "mooring", name])
-                    rules += re.findall(r"elements = \{(.*?)\}", listed, re.DOTALL)
+            listed = self.lab.hosts.run(gateway, ["nft", "list", "ruleset"])
+            ours = re.findall(r"^table \w+ mooring_\w \{\n(.*?)^\}", listed, re.DOTALL | re.MULTILINE)
+            rules += [each for text in ours for each in re.findall(r"elements = \{(.*?)\}", text, re.DOTALL)]
             addresses = self.lab.hosts.run(gateway, ["ip", "-4", "-oneline", "address", "show", "dev", "eth0"])
             held += re.findall(r"inet (10\.20\.0\.\d+)/32", addresses)
         found = {"ports": ports, "floating IPs": ips, "pairs": pairs, "rules": rules, "addresses": held}

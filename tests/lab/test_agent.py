@@ -122,7 +122,7 @@ def test_a_host_that_forgot_everything_gets_it_back_from_the_journal(world: TwoG
     told(agent, ALL)
     agent.end()
     for family in ("ip", "ip6"):
-        world.spaces.run(agent.name, ["nft", "delete", "table", family, "mooring"])
+        agent.nft("delete", "table", family, agent.table())
     world.spaces.run(agent.name, ["ip", "address", "del", f"{VIPS[4]}/32", "dev", "eth0"])
     agent.start()
     waiting.until(lambda: VIPS[4] in agent.addresses(), seconds=10, what="the address to be back")
@@ -150,7 +150,7 @@ def test_a_change_of_addresses_under_load_loses_nothing(world: TwoGateways, agen
 def test_a_flow_does_not_go_on_to_a_backend_that_is_gone(world: TwoGateways, agent: Agent, version: int) -> None:
     both = forward(version, "UDP")
     told(agent, document(1, both))
-    command = [*world.spaces.enter("client"), PYTHON, str(PROGRAMS / "flow.py"), both.address, str(both.port)]
+    command = [*world.spaces.enter("client"), PYTHON, str(PROGRAMS / "flow.py"), "udp", both.address, str(both.port)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as flow:
         assert flow.stdin is not None
         assert flow.stdout is not None
@@ -170,8 +170,16 @@ def test_a_keepalived_that_ends_is_started_again(agent: Agent) -> None:
         os.kill(int((state / file).read_text()), signal.SIGKILL)
     waiting.until(lambda: agent.keepalived() not in (0, before), seconds=10, what="another keepalived")
     waiting.until(lambda: agent.monitored("readyz") == "ok\n", seconds=10, what="the agent to be ready")
-    assert "mooring_agent_vrrp_restarts_total 1.0" in agent.monitored("metrics")
+    counted = "mooring_agent_vrrp_restarts_total 1.0"
+    waiting.until(lambda: counted in agent.monitored("metrics"), seconds=10, what="it to be counted")
     waiting.until(lambda: VIPS[4] in agent.addresses(), seconds=10, what="the address to be back")
+
+
+def test_a_document_that_comes_while_keepalived_ends_is_taken(agent: Agent) -> None:
+    told(agent, document(1, WEB))
+    os.kill(agent.keepalived(), signal.SIGTERM)
+    told(agent, ALL)
+    waiting.until(lambda: set(VIPS.values()) <= agent.addresses(), seconds=10, what="the addresses")
 
 
 def test_rules_that_a_firewall_flushed_are_loaded_again(world: TwoGateways, agent: Agent) -> None:
@@ -182,9 +190,9 @@ def test_rules_that_a_firewall_flushed_are_loaded_again(world: TwoGateways, agen
     told(agent, document(3, WEB))
 
 
-def test_what_keepalived_refuses_changes_nothing(world: TwoGateways, agent: Agent) -> None:
+def test_what_keepalived_refuses_changes_nothing(agent: Agent) -> None:
     told(agent, document(1, WEB))
-    rules = world.spaces.run(agent.name, ["nft", "list", "table", "ip", "mooring"])
+    rules = agent.nft("list", "table", "ip", agent.table())
     configuration = agent.folder / "state" / "keepalived.conf"
     journal = agent.folder / "state" / "document.json"
     before = configuration.read_text(), journal.read_text()
@@ -200,7 +208,7 @@ def test_what_keepalived_refuses_changes_nothing(world: TwoGateways, agent: Agen
     assert "could not be applied" in agent.monitored("readyz")
     told(agent, document(1, WEB))
     waiting.until(lambda: agent.monitored("readyz") == "ok\n", seconds=10, what="the agent to be ready")
-    assert world.spaces.run(agent.name, ["nft", "list", "table", "ip", "mooring"]) == rules
+    assert agent.nft("list", "table", "ip", agent.table()) == rules
     assert journal.read_text() == before[1]
     assert VIPS[6] not in agent.addresses()
     told(agent, ALL)

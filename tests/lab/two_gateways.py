@@ -2,7 +2,8 @@
 
     client .2 --- 10.1.0.0/24 and fd01::/64 --- gw1 .11, gw2 .12 --- 10.2.0.0/24 and fd02::/64 --- backends .21, .22
 
-The backends' way out is an address that moves with those of the Services.
+The backends' way out is an address that moves with those of the Services. There can be more backends, up to .100, and
+the client has more addresses, .41 to .50. All backends are addresses of one host.
 """
 
 import datetime as dt
@@ -17,6 +18,7 @@ from pathlib import Path
 import msgspec
 
 from mooring.core import gateway_document
+from mooring.core.ruleset import TABLES
 from mooring.host.certificates import Authority, Role
 from mooring.lab import waiting
 from mooring.model.gateway import Document, Forward, Refusal, State, Vrrp
@@ -26,9 +28,13 @@ PYTHON = "/usr/bin/python3"
 MOORING = Path(sys.executable).with_name("mooring")
 GATEWAYS = ("gw1", "gw2")
 BACKENDS = {4: ("10.2.0.21", "10.2.0.22"), 6: ("fd02::21", "fd02::22")}
+MANY = {4: tuple(f"10.2.0.{number}" for number in range(21, 101)), 6: tuple(f"fd02::{n}" for n in range(21, 101))}
+CLIENTS = {4: tuple(f"10.1.0.{number}" for number in range(41, 51)), 6: tuple(f"fd01::{n}" for n in range(41, 51))}
 WAYS_OUT = ("10.2.0.1", "fd02::1")
 VIPS = {4: "10.1.0.100", 6: "fd01::100"}
+FAMILY = {4: "ip", 6: "ip6"}
 LIFE = dt.timedelta(days=2)
+SEED = 7
 LISTEN = "127.0.0.1:9443"
 MONITORING = "127.0.0.1:9441"
 
@@ -59,6 +65,19 @@ class Namespaces:
             self.run(name, ["ip", "address", "add", address, "dev", interface])
         self.run(name, ["ip", "link", "set", interface, "up"])
 
+    def address(self, name: str, *addresses: str, options: str = "") -> None:
+        """More addresses for the front or back interface of a host, in networks that it has."""
+        lines = (f"address add {each}/{64 if ':' in each else 24} dev eth0 {options}\n" for each in addresses)
+        self.run(name, ["ip", "-batch", "-"], stdin="".join(lines))
+
+    def join(self, one: str, other: str, interface: str) -> None:
+        """A cable between two hosts, of that name at both ends."""
+        ends = [str(self._holders[each].pid) for each in (one, other)]
+        peer = ["peer", "name", interface, "netns", ends[1]]
+        self.run(one, ["ip", "link", "add", interface, "type", "veth", *peer])
+        for each in (one, other):
+            self.run(each, ["ip", "link", "set", interface, "up"])
+
     def enter(self, name: str) -> list[str]:
         return ["nsenter", "--target", str(self._holders[name].pid), "--net", "--"]
 
@@ -84,14 +103,12 @@ class Agent:
         self._process: subprocess.Popen[bytes] | None = None
         authority.issue_to(folder / "tls", Role.AGENT, name, addresses=["127.0.0.1"], life=LIFE)
         authority.issue_to(folder / "controller", Role.CONTROLLER, "controller", addresses=[], life=LIFE)
-        also = ", ".join(f'"{address} dev eth1"' for address in WAYS_OUT)
-        tls = "\n".join(
-            f'{key} = "{folder}/tls/{file}"'
-            for key, file in (("ca", "ca.crt"), ("certificate", "tls.crt"), ("key", "tls.key"))
-        )
-        (folder / "mooring.toml").write_text(
-            f'[tls]\n{tls}\n[agent]\nlisten = "{LISTEN}"\nstate = "{folder}/state"\n[vrrp]\nalso = [{also}]\n'
-        )
+        self._forwarding: dict[str, str] = {}
+        self._configure()
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
 
     def start(self) -> None:
         command = [*self._spaces.enter(self.name), str(MOORING), "agent", "--config", str(self.folder / "mooring.toml")]
@@ -108,6 +125,19 @@ class Agent:
         self.send(number)
         assert self._process is not None
         return self._process.wait(10)
+
+    def restart(self, **forwarding: str) -> None:
+        """End and start, with other choices of the operator; keepalived goes on meanwhile."""
+        self._forwarding = forwarding
+        self._configure()
+        if self.running:
+            self.kill()
+        self.start()
+
+    def forwarding(self, **forwarding: str) -> None:
+        """Let it be started with these choices of the operator, and no others."""
+        if not self.running or self._forwarding != forwarding:
+            self.restart(**forwarding)
 
     def put(self, document: Document) -> State | Refusal:
         body = msgspec.json.encode(document).decode()
@@ -150,6 +180,19 @@ class Agent:
         told = self._spaces.run(self.name, ["ip", "-json", "address", "show", "dev", "eth0"])
         return {each["local"] for link in msgspec.json.decode(told) for each in link["addr_info"]}
 
+    def table(self) -> str:
+        """The table of ours that it has."""
+        found = {each.split()[-1] for each in self.nft("list", "tables").splitlines()} & set(TABLES)
+        assert len(found) == 1, found
+        return found.pop()
+
+    def nft(self, *words: str, stdin: str = "") -> str:
+        return self._spaces.run(self.name, ["nft", *words], stdin=stdin)
+
+    def listed(self, version: int, kind: str, name: str) -> str:
+        """A map or set of ours, as nft prints it."""
+        return self.nft("list", kind, FAMILY[version], self.table(), name)
+
     def keepalived(self) -> int:
         """The pid of its keepalived; 0, if there is none."""
         with suppress(OSError, ValueError):
@@ -168,6 +211,19 @@ class Agent:
             with suppress(OSError, ValueError):
                 os.kill(int((self.folder / "state" / name).read_text()), signal.SIGKILL)
 
+    def _configure(self) -> None:
+        folder = self.folder
+        also = ", ".join(f'"{address} dev eth1"' for address in WAYS_OUT)
+        tls = "\n".join(
+            f'{key} = "{folder}/tls/{file}"'
+            for key, file in (("ca", "ca.crt"), ("certificate", "tls.crt"), ("key", "tls.key"))
+        )
+        chosen = "".join(f'{key} = "{value}"\n' for key, value in self._forwarding.items())
+        (folder / "mooring.toml").write_text(
+            f'[tls]\n{tls}\n[agent]\nlisten = "{LISTEN}"\nstate = "{folder}/state"\n[vrrp]\nalso = [{also}]\n'
+            f"[forwarding]\n{chosen}"
+        )
+
     def _call(self, path: str, *options: str, stdin: str = "") -> str:
         command = [*self._spaces.enter(self.name), *self._curl(path, *options)]
         return subprocess.run(command, input=stdin, capture_output=True, text=True, check=False).stdout
@@ -178,11 +234,38 @@ class Agent:
         return ["curl", "--silent", "--max-time", "10", *tls, *options, f"https://{LISTEN}{path}"]
 
 
+class Program:
+    """A program that is spoken to by its input and output."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+
+    def hear(self) -> str:
+        """Its next line."""
+        assert self._process.stdout is not None
+        return self._process.stdout.readline().strip()
+
+    def say(self, words: str = "") -> None:
+        """Say a line, without waiting for the answer."""
+        print(words, file=self._process.stdin, flush=True)
+
+    def ask(self, words: str = "") -> str:
+        """Say a line; the answer."""
+        self.say(words)
+        return self.hear()
+
+    def end(self) -> list[str]:
+        """End its input; all that it has still to say."""
+        return self._process.communicate()[0].splitlines()
+
+
 class TwoGateways:
     """The whole picture."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, backends: int = 2) -> None:
         self.spaces = Namespaces()
+        self.generation = 0
+        self._backends = [*MANY[4][:backends], *MANY[6][:backends]]
         self._servers: list[subprocess.Popen[bytes]] = []
         authority = Authority(folder / "authority")
         authority.create()
@@ -200,24 +283,66 @@ class TwoGateways:
         for number, name in enumerate(GATEWAYS, 11):
             self.spaces.plug(name, "eth0", "front", f"10.1.0.{number}/24", f"fd01::{number}/64")
             self.spaces.plug(name, "eth1", "back", f"10.2.0.{number}/24", f"fd02::{number}/64")
-        addresses = [f"{each}/24" for each in BACKENDS[4]] + [f"{each}/64" for each in BACKENDS[6]]
-        self.spaces.plug("backends", "eth0", "back", *addresses)
+        self.spaces.plug("backends", "eth0", "back")
+        self.spaces.address("backends", *self._backends)
+        # Nobody sends from these who does not ask for it.
+        self.spaces.address("client", *CLIENTS[4], *CLIENTS[6], options="preferred_lft 0")
         for way_out in WAYS_OUT:
             self.spaces.run("backends", ["ip", "route", "add", "default", "via", way_out])
-        self.serve("backends", *BACKENDS[4], *BACKENDS[6])
+        self.serve("backends", *self._backends)
 
-    def serve(self, where: str, *addresses: str) -> None:
-        """Have `who` answer at port 8080 of some addresses."""
-        command = [PYTHON, str(PROGRAMS / "who.py"), "8080", *addresses]
+    def serve(self, where: str, *addresses: str, port: int = 8080) -> None:
+        """Have `who` answer at a port of some addresses."""
+        command = [PYTHON, str(PROGRAMS / "who.py"), str(port), *addresses]
         server = subprocess.Popen([*self.spaces.enter(where), *command], stdout=subprocess.PIPE)
         self._servers.append(server)
         assert server.stdout is not None
         assert server.stdout.readline() == b"ready\n"
 
-    def asked(self, protocol: str, address: str, port: int, *, count: int = 1, who: str = "client") -> list[str]:
+    def tell(self, *forwards: Forward) -> Document:
+        """Let all agents that run take the next document; returns it."""
+        return self.tell_as_it_is(*sorted(forwards))
+
+    def tell_as_it_is(self, *forwards: Forward) -> Document:
+        """The same, in that very order."""
+        self.generation += 1
+        digest = gateway_document.digest(forwards, SEED)
+        wanted = Document(1, self.generation, digest, forwards, SEED)
+        for agent in self.agents:
+            if agent.running:
+                answer = agent.put(wanted)
+                assert isinstance(answer, State), answer
+                assert answer.held == wanted.held, answer
+        return wanted
+
+    def holder(self) -> Agent:
+        """The gateway that has the addresses; one of them has."""
+        found = [agent for agent in self.agents if VIPS[4] in agent.addresses()]
+        assert len(found) == 1, f"{len(found)} gateways have {VIPS[4]}"
+        return found[0]
+
+    def asked(
+        self,
+        protocol: str,
+        address: str,
+        port: int,
+        *options: str,
+        count: int = 1,
+        who: str = "client",
+    ) -> list[str]:
         """What the client gets to hear, or whoever asks."""
-        command = [PYTHON, str(PROGRAMS / "ask.py"), protocol, address, str(port), str(count)]
+        command = [PYTHON, str(PROGRAMS / "ask.py"), *options, protocol.lower(), address, str(port), str(count)]
         return self.spaces.run(who, command).splitlines()
+
+    @contextmanager
+    def program(self, name: str, *words: str, who: str = "client") -> Iterator["Program"]:
+        """A program of ours that is spoken to, until the block ends."""
+        command = [*self.spaces.enter(who), PYTHON, "-u", str(PROGRAMS / name), *words]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as process:
+            try:
+                yield Program(process)
+            finally:
+                process.kill()
 
     def end(self) -> None:
         for agent in self.agents:
@@ -229,7 +354,7 @@ class TwoGateways:
 
 
 def document(generation: int, *forwards: Forward, epoch: int = 1) -> Document:
-    return gateway_document.document(forwards, epoch=epoch, generation=generation, seed=7)
+    return gateway_document.document(forwards, epoch=epoch, generation=generation, seed=SEED)
 
 
 def _namespace(pid: int) -> str:

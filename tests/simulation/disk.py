@@ -16,10 +16,11 @@ class _File:
         self.sure = b""
 
     def crash(self, chance: random.Random) -> None:
-        """As it was last synced, or empty, or cut, or as it was last written."""
+        """As it was last synced, or empty, or cut, or as it was last written. What was added to may lack only that."""
         if self.content != self.sure:
-            cut = self.content[: chance.randrange(len(self.content) + 1)]
-            self.content = chance.choice((self.sure, b"", cut, self.content))
+            least = len(self.sure) if self.content.startswith(self.sure) else 0
+            cut = self.content[: chance.randrange(least, len(self.content) + 1)]
+            self.content = chance.choice((self.sure, self.content[:least], cut, self.content))
         self.sure = self.content
 
 
@@ -41,6 +42,9 @@ class Disk:
             self._files[name] = _File()
             self._names_changed()
         self._files[name].content = content
+
+    def append(self, name: str, content: bytes) -> None:
+        self._files[name].content += content
 
     def rename(self, old: str, new: str) -> None:
         self._files[new] = self._files.pop(old)

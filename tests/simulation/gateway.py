@@ -6,18 +6,26 @@ It can be killed before any effect on its host, and before its answer.
 import random
 from typing import NoReturn
 
-import msgspec
-
 from mooring.agent import answers
-from mooring.agent.gateway import NOTHING, Gateway, Outcome
-from mooring.core import ruleset
+from mooring.agent.gateway import Choices, Gateway, Outcome, restored
+from mooring.core import gateway_document
+from mooring.core.elements import InForce
+from mooring.core.ruleset import Mode
+from mooring.core.told import NOTHING
 from mooring.core.vrrp import Vrrp
-from mooring.host.journal import NAME, Journal
+from mooring.host.journal import NAME, Journal, JournalDamaged
 from mooring.model.gateway import Document, Held
+from mooring.model.rules import Element
 from mooring.wire.http import NotSent, Request, Response
 from tests.silent import SILENT
-from tests.simulation.host import Elements, Machine
+from tests.simulation.disk import Disk
+from tests.simulation.host import Machine
 
+HANDLERS = {
+    ("PUT", "/v1/document"): answers.put_document,
+    ("PATCH", "/v1/document"): answers.patch_document,
+    ("POST", "/v1/heartbeat"): answers.post_heartbeat,
+}
 SETTINGS = Vrrp("eth0", 51, 0.1, "169.254.77.1", "/run/mooring/stale")
 
 
@@ -33,7 +41,7 @@ class GatewayTwin:
         self._doomed = False
         self._dies_at: int | None = None
         self._points = 0
-        self._wanted: tuple[Document, dict[str, Elements], frozenset[str]] = (NOTHING, {}, frozenset())
+        self._wanted: tuple[Document, frozenset[Element], frozenset[str]] = (NOTHING, frozenset(), frozenset())
         self._read: tuple[bytes | None, Document | None] = (None, NOTHING)
         self.start()
 
@@ -54,7 +62,7 @@ class GatewayTwin:
             machine.bare is None
             and self._journal() == document
             and document.held.age >= self.acknowledged.age
-            and all(machine.kernel.elements(family) == found for family, found in elements.items())
+            and machine.kernel.in_force == elements
             and machine.daemon.addresses == addresses
         )
 
@@ -100,10 +108,10 @@ class GatewayTwin:
         self.machine.disk.crash(self._chance)
         raise ConnectionResetError(self.name)
 
-    def _expected(self) -> tuple[Document, dict[str, Elements], frozenset[str]]:
+    def _expected(self) -> tuple[Document, frozenset[Element], frozenset[str]]:
         """What there has to be, worked out once for each document."""
         document = self.document
-        if document is not self._wanted[0] or not self._wanted[1]:
+        if document != self._wanted[0]:
             self._wanted = (document, elements(document), frozenset(each.address for each in document.forwards))
         return self._wanted
 
@@ -111,34 +119,32 @@ class GatewayTwin:
         """What the journal says; None if it cannot be read, which no death may lead to."""
         content = self.machine.disk.read(NAME)
         if content is not self._read[0]:
-            self._read = (content, _decoded(content))
+            self._read = (content, in_journal(self.machine.disk))
         return self._read[1]
 
 
-def elements(document: Document) -> dict[str, Elements]:
-    """What the kernel's maps and sets hold when a document is in force, by family."""
-    return {
-        family.name: {name: dict(found) for name, found in ruleset.elements(document.forwards, family).items()}
-        for family in ruleset.FAMILIES
-    }
+def elements(document: Document) -> frozenset[Element]:
+    """What the kernel's maps and sets hold when a document is in force."""
+    in_force = InForce(Mode())
+    in_force.follow(gateway_document.by_place(document.forwards))
+    return frozenset(in_force.elements())
 
 
 def _agent(machine: Machine) -> Gateway:
-    return Gateway(machine.host, SETTINGS, log=SILENT, clock=lambda: 0.0)
+    return Gateway(machine.host, SETTINGS, Choices(), log=SILENT, clock=lambda: 0.0)
 
 
 def _answer(gateway: Gateway, request: Request) -> tuple[Response, str]:
     if request.path == "/v1/state":
         return answers.get_state(gateway), ""
-    put = request.path == "/v1/document"
-    answer = (answers.put_document if put else answers.post_heartbeat)(gateway, request.body)
+    handler = HANDLERS[request.method, request.path]
+    answer = handler(gateway, request.body)
     return answer.response, answer.outcome
 
 
-def _decoded(content: bytes | None) -> Document | None:
-    if content is None:
-        return NOTHING
+def in_journal(disk: Disk) -> Document | None:
+    """What a journal says; None if it cannot be read, which no death may lead to."""
     try:
-        return msgspec.json.decode(content, type=Document)
-    except msgspec.DecodeError:
+        return restored(Journal(disk).read() or ()).document
+    except JournalDamaged:
         return None

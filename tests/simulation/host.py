@@ -1,83 +1,148 @@
-"""A gateway's host in memory: a kernel that carries out the texts for nft, a VRRP daemon, a disk.
+"""A gateway's host in memory: a packet filter that does what it is told, a VRRP daemon, a disk.
 
 `point` is called before every effect, with the kind of thing that is touched; it may raise, and then the effect did
-not happen. What the kernel refuses here was tried on a real one: deleting what is not there, adding what is there with
-another value, going to a chain that is not there. A text is carried out wholly or not at all.
+not happen. What the packet filter refuses here was tried on a real one: deleting what is not there, adding what is
+there with another value, going to a chain that is not there. A change is carried out wholly or not at all.
 """
 
 import copy
+import ipaddress
 import re
-from collections.abc import Callable, Collection
-from functools import lru_cache
-
-from msgspec import Struct
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from mooring.agent.host import Host
 from mooring.core import vrrp
 from mooring.host.connections import Way
+from mooring.host.disk import DiskError
 from mooring.host.journal import Journal
-from mooring.host.nftables import NftError
+from mooring.host.nftables import NftError, NftGone
 from mooring.model.gateway import Vrrp
+from mooring.model.rules import Element, Transaction
 from tests.simulation.disk import Disk
 
 Point = Callable[[str], None]
-Elements = dict[str, dict[str, str]]
+FAMILIES = ("ip", "ip6")
 
-OPENED = re.compile(r"table (\w+) mooring \{")
+BEGUN = re.compile(r"(delete )?table (\w+) (\w+)( \{)?")
 DECLARED = re.compile(r"  (map|set|chain) (\w+) \{")
-ELEMENTS = re.compile(r"(add|delete) element (\w+) mooring (\w+) \{ (.+) \}")
-
-
-class Command(Struct, frozen=True):
-    """One line of a text: what to do to which table, and to which map of it."""
-
-    verb: str
-    family: str
-    name: str = ""
-    items: tuple[tuple[str, str], ...] = ()
 
 
 class Table:
-    """One table: maps and sets with their elements, and chains. One that is made anew has another number."""
+    """One table: maps and sets with their elements by key, and chains. One that is dormant does nothing."""
 
-    def __init__(self, handle: int) -> None:
-        self.handle = handle
-        self.chains: set[str] = set()
-        self.maps: Elements = {}
+    def __init__(self) -> None:
+        self.awake = True
+        self.chains: frozenset[str] = frozenset()
+        self.maps: dict[str, dict[bytes, Element]] = {}
 
     def copy(self) -> "Table":
-        other = Table(self.handle)
-        other.chains = set(self.chains)
+        other = Table()
+        other.awake, other.chains = self.awake, self.chains
         other.maps = {name: dict(found) for name, found in self.maps.items()}
         return other
 
 
 class Kernel:
     def __init__(self, point: Point) -> None:
-        self.tables: dict[str, Table] = {}
-        self.runs = 0
+        self.all: dict[tuple[str, str], Table] = {}
+        self._generation = 0
         self._point = point
 
     def run(self, text: str) -> str:
         self._point("rules")
-        self.runs += 1
-        tables = {family: table.copy() for family, table in self.tables.items()}
-        for number, command in enumerate(_commands(text)):
-            _obey(tables, command, self.runs * 1000 + number)
-        self.tables = tables
+        tables = dict(self.all)
+        opened = Table()
+        for line in text.splitlines():
+            if match := BEGUN.fullmatch(line):
+                delete, family, name, opens = match.groups()
+                if delete:
+                    del tables[family, name]
+                else:
+                    tables.setdefault((family, name), Table())
+                if opens:
+                    opened = tables[family, name] = tables[family, name].copy()
+            elif match := DECLARED.match(line):
+                if match.group(1) == "chain":
+                    opened.chains |= {match.group(2)}
+                else:
+                    opened.maps.setdefault(match.group(2), {})
+            elif line == "  flags dormant;":
+                opened.awake = False
+            elif not line.startswith(("    ", "  }", "}")):
+                raise NftError(f"syntax error: {line}")
+        self._made(tables)
         return ""
 
-    def handles(self, table: str) -> tuple[int, ...]:
-        assert table == "mooring"
-        return tuple(self.tables[family].handle if family in self.tables else 0 for family in ("ip", "ip6"))
+    def change(self, table: str, change: Transaction, chains: dict[int, str]) -> None:
+        if not change and not chains:
+            return
+        self._point("rules")
+        tables = {where: each.copy() if where[1] == table else each for where, each in self.all.items()}
+        for family in FAMILIES:
+            if chains:
+                _table(tables, family, table).chains |= frozenset(chains.values())
+        for each in change.removed:
+            if _map(tables, each.family, table, each.set).pop(each.key, None) is None:
+                raise NftGone(f"No such file or directory: {each}")
+        for each in change.added:
+            _add(tables, table, each)
+        self._made(tables)
 
-    def elements(self, family: str) -> Elements:
-        return self.tables[family].maps if family in self.tables else {}
+    def fill(self, table: str, elements: Iterable[Element]) -> None:
+        self.change(table, Transaction(added=tuple(elements)), {})
+
+    def copy(self, family: str, old: str, new: str, name: str, wanted: Callable[[Element], bool]) -> list[Element]:
+        found = [each for each in self.elements(family, old, name) if wanted(each)]
+        self.fill(new, found)
+        return found
+
+    def forget(self, family: str, table: str, name: str, unwanted: Callable[[Element], bool]) -> None:
+        for each in [each for each in self.elements(family, table, name) if unwanted(each)]:
+            self.change(table, Transaction(removed=(each,)), {})
+
+    def switch(self, on: str, off: str) -> None:
+        self._point("rules")
+        tables = {where: each for where, each in self.all.items() if where[1] != off}
+        for family in FAMILIES:
+            tables[family, on] = _table(tables, family, on).copy()
+            tables[family, on].awake = True
+        self._made(tables)
+
+    def tables(self) -> dict[tuple[str, str], bool]:
+        return {where: each.awake for where, each in self.all.items()}
+
+    def elements(self, family: str, table: str, name: str) -> Iterator[Element]:
+        yield from list(_map(self.all, family, table, name).values())
+
+    def counted(self, family: str, table: str, name: str) -> Iterator[tuple[bytes, int, int]]:
+        for each in self.elements(family, table, name):
+            yield each.key, 0, 0
+
+    def fingerprint(self, table: str) -> str:
+        return repr([sorted(_table(self.all, family, table).chains) for family in FAMILIES])
+
+    def generation(self) -> int:
+        return self._generation
+
+    def spoil(self, tables: dict[tuple[str, str], Table]) -> None:
+        """Somebody else changes rules."""
+        self._made(tables)
 
     @property
-    def vips(self) -> set[str]:
+    def in_force(self) -> frozenset[Element]:
+        """The elements of all tables that are awake."""
+        awake = [each for each in self.all.values() if each.awake]
+        return frozenset(one for each in awake for found in each.maps.values() for one in found.values())
+
+    @property
+    def vips(self) -> set[bytes]:
         """The addresses for which there are rules."""
-        return {each for table in self.tables.values() for each in table.maps.get("vips", {})}
+        awake = [each for each in self.all.values() if each.awake]
+        return {key for each in awake for key in each.maps.get("vips", {})}
+
+    def _made(self, tables: dict[tuple[str, str], Table]) -> None:
+        self.all = tables
+        self._generation += 1
 
 
 class Daemon:
@@ -113,6 +178,15 @@ class Daemon:
     def state(self) -> Vrrp:
         return self.vrrp if self.alive else Vrrp.STOPPED
 
+    def holding(self) -> frozenset[int]:
+        return frozenset({0}) if self.state() is Vrrp.MASTER else frozenset()
+
+    def changes(self) -> int | None:
+        return None
+
+    def heard(self) -> dict[str, Vrrp]:
+        return {}
+
     def lower(self, by: int) -> None:
         self._point("vrrp")
         self.lowered = by
@@ -136,17 +210,28 @@ class PointedDisk:
         self._point("disk")
         self._disk.write(name, content)
 
+    def append(self, name: str, content: bytes) -> None:
+        self._point("disk")
+        self._check(name)
+        self._disk.append(name, content)
+
     def rename(self, old: str, new: str) -> None:
         self._point("disk")
+        self._check(old)
         self._disk.rename(old, new)
 
     def sync(self, name: str) -> None:
         self._point("disk")
+        self._check(name)
         self._disk.sync(name)
 
     def sync_names(self) -> None:
         self._point("disk")
         self._disk.sync_names()
+
+    def _check(self, name: str) -> None:
+        if self._disk.read(name) is None:
+            raise DiskError(f"{name}: No such file or directory")
 
 
 class Connections:
@@ -176,7 +261,7 @@ class Machine:
         self.connections = Connections()
         self.bare: str | None = None
         self._journal = journal
-        self._checked: tuple[dict[str, Table], frozenset[str]] = ({}, frozenset())
+        self._checked: tuple[dict[tuple[str, str], Table], frozenset[str]] = ({}, frozenset())
 
     @property
     def host(self) -> Host:
@@ -185,70 +270,46 @@ class Machine:
     def copy(self, point: Point) -> "Machine":
         """Another host that is as this one is now."""
         other = Machine(point, self._journal)
-        other.kernel.tables = dict(self.kernel.tables)
+        other.kernel.all = dict(self.kernel.all)
         other.daemon.text, other.daemon.addresses = self.daemon.text, self.daemon.addresses
         other.daemon.alive, other.daemon.lowered = self.daemon.alive, self.daemon.lowered
         other.disk = copy.deepcopy(self.disk)
         return other
 
     def check(self) -> None:
-        looked_at = (self.kernel.tables, self.daemon.addresses)
+        looked_at = (self.kernel.all, self.daemon.addresses)
         if looked_at[0] is not self._checked[0] or looked_at[1] is not self._checked[1]:
             self._checked = looked_at
-            self.bare = min(self.daemon.addresses - self.kernel.vips, default=self.bare)
+            vips = self.kernel.vips
+            bare = [each for each in sorted(self.daemon.addresses) if ipaddress.ip_address(each).packed not in vips]
+            self.bare = bare[0] if bare else self.bare
 
     def _point(self, kind: str) -> None:
         self.check()
         self._outer(kind)
 
 
-@lru_cache(maxsize=1024)
-def _commands(text: str) -> tuple[Command, ...]:
-    found = []
-    opened = ""
-    for line in text.splitlines():
-        if match := ELEMENTS.fullmatch(line):
-            verb, family, name, items = match.groups()
-            pairs = tuple((key, value) for key, _, value in (each.partition(" : ") for each in items.split(", ")))
-            found.append(Command(f"{verb} element", family, name, pairs))
-        elif match := OPENED.fullmatch(line):
-            opened = match.group(1)
-            found.append(Command("table", opened))
-        elif match := DECLARED.match(line):
-            found.append(Command(match.group(1), opened, match.group(2)))
-        elif line.startswith(("table ", "delete table ")):
-            *verb, family, _ = line.split()
-            found.append(Command(" ".join(verb), family))
-        elif not line.startswith(("    ", "  }", "}")):
-            raise NftError(f"syntax error: {line}")
-    return tuple(found)
+def _table(tables: dict[tuple[str, str], Table], family: str, table: str) -> Table:
+    found = tables.get((family, table))
+    if found is None:
+        raise NftGone(f"No such file or directory: table {family} {table}")
+    return found
 
 
-def _obey(tables: dict[str, Table], command: Command, number: int) -> None:
-    if command.verb == "table":
-        tables.setdefault(command.family, Table(number))
-        return
-    table = tables.get(command.family)
-    if table is None:
-        raise NftError(f"No such file or directory: table {command.family}")
-    match command.verb:
-        case "delete table":
-            del tables[command.family]
-        case "chain":
-            table.chains.add(command.name)
-        case "map" | "set":
-            table.maps.setdefault(command.name, {})
-        case "add element":
-            _add(table, command)
-        case "delete element":
-            for key, _ in command.items:
-                if table.maps[command.name].pop(key, None) is None:
-                    raise NftError(f"No such file or directory: {key}")
+def _map(tables: dict[tuple[str, str], Table], family: str, table: str, name: str) -> dict[bytes, Element]:
+    found = _table(tables, family, table).maps.get(name)
+    if found is None:
+        raise NftGone(f"No such file or directory: {name} of {family} {table}")
+    return found
 
 
-def _add(table: Table, command: Command) -> None:
-    for key, value in command.items:
-        if table.maps[command.name].setdefault(key, value) != value:
-            raise NftError(f"File exists: {key}")
-        if value.startswith("goto ") and value.removeprefix("goto ") not in table.chains:
-            raise NftError(f"No such file or directory: {value}")
+def _add(tables: dict[tuple[str, str], Table], table: str, element: Element) -> None:
+    there = _map(tables, element.family, table, element.set)
+    overlapping = element.end and any(
+        each.key <= element.end and element.key <= each.end for each in there.values() if each != element
+    )
+    if overlapping or there.setdefault(element.key, element) != element:
+        raise NftError(f"File exists: {element}")
+    chains = _table(tables, element.family, table).chains
+    if isinstance(element.value, str) and element.value not in chains:
+        raise NftGone(f"No such file or directory: {element}")

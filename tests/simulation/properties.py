@@ -387,7 +387,7 @@ def _strange(service: Service) -> bool:
 
 def _impossible(service: Service) -> bool:
     """It wants something that nobody does."""
-    return bool(service.spec.load_balancer_source_ranges)
+    return bool(service.spec.load_balancer_ip)
 
 
 def _has_ours(service: Service) -> bool:

@@ -239,10 +239,10 @@ class Churn:
 
     async def restrict(self, name: str) -> None:
         """Want what nobody does, and perhaps think better of it."""
-        self._user.restrict(name, "192.0.2.0/24")
+        self._user.wish(name, "192.0.2.9")
         await self.wait(0.1, 5.0)
         if self._chance.random() < 0.5:
-            self._user.restrict(name)
+            self._user.wish(name, "")
 
     async def replace(self, name: str) -> None:
         await self.delete(name)

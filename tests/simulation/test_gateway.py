@@ -43,7 +43,7 @@ def test_a_document_is_in_force_when_it_is_acknowledged() -> None:
     it = gateway()
     first = document(1, 1, WEB, DNS)
     assert held(put(it, first)) == first.held
-    assert it.machine.kernel.elements("ip") == elements(first)["ip"]
+    assert it.machine.kernel.in_force == elements(first)
     assert it.machine.daemon.addresses == {"10.0.0.5", "10.0.0.6"}
     assert it.consistent
 
@@ -56,7 +56,7 @@ def test_an_older_document_is_refused_with_what_it_holds(older: tuple[int, int])
     response = put(it, document(*older, DNS))
     assert response.status == 409
     assert held(response) == newest.held
-    assert it.machine.kernel.elements("ip") == elements(newest)["ip"]
+    assert it.machine.kernel.in_force == elements(newest)
 
 
 def test_older_documents_are_refused_after_a_restart_too() -> None:

@@ -72,13 +72,13 @@ class Truth:
         _take(self._slice_events, _SLICES, self.slices)
         changed = _take(self._events, _SERVICES, self.services)
         for before, after in changed.values():
-            if before is not None and after is not None and _ranges(before) != _ranges(after):
+            if before is not None and after is not None and _wish(before) != _wish(after):
                 self.turns[after.metadata.uid] += 1
         return changed
 
 
-def _ranges(service: Service) -> tuple[str, ...]:
-    return service.spec.load_balancer_source_ranges
+def _wish(service: Service) -> str:
+    return service.spec.load_balancer_ip
 
 
 def _watch(kube: KubeTwin, path: str) -> Subscription:

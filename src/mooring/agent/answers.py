@@ -4,26 +4,31 @@ request              answer
 -------              ------
 PUT /v1/document     200 it is in force; 409 something newer is held, or another one of the same age;
                      422 it is nonsense; 500 it could not be applied, and everything is as before
+PATCH /v1/document   what differs from what was told last: the same; 409 also if it differs from something else
 GET /v1/state        200
 POST /v1/heartbeat   200; 409 from a leader of an older epoch
 
 200 and 409 tell how the gateway is, 422 and 500 why it refused.
 """
 
+from collections.abc import Callable, Iterator
 from http import HTTPStatus
 from typing import TypeVar
 
 import msgspec
 
-from mooring.agent.gateway import Gateway, NotApplied, Outcome, Refused
+from mooring.agent.gateway import Gateway, NotApplied, Outcome
 from mooring.core.gateway_checks import Reason
-from mooring.model.gateway import Document, Heartbeat, Refusal
+from mooring.core.told import Refused
+from mooring.model.gateway import Delta, Document, Heartbeat, Refusal
 from mooring.wire.http import Response
 
 HEADERS = {"content-type": "application/json"}
 TAKEN = frozenset({Outcome.APPLIED, Outcome.UNCHANGED})
+LONGEST = 512
+"""Characters of a name or an address. Kubernetes' own are shorter; those that are not served stand in every answer."""
 
-Told = TypeVar("Told", Document, Heartbeat)
+Told = TypeVar("Told", Document, Delta, Heartbeat)
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -34,13 +39,23 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 def put_document(gateway: Gateway, body: bytes) -> Answer:
+    return _take(gateway, lambda: _decoded(body, Document))
+
+
+def patch_document(gateway: Gateway, body: bytes) -> Answer:
+    return _take(gateway, lambda: _decoded(body, Delta))
+
+
+def _take(gateway: Gateway, decoded: Callable[[], Document | Delta]) -> Answer:
     try:
-        document = _decoded(body, Document)
+        new = decoded()
     except Refused as error:
         gateway.refuses(error.refusal)
         return refused(HTTPStatus.UNPROCESSABLE_ENTITY, error.refusal)
+    if isinstance(new, Delta) and not new.base.digest:  # of one that holds nothing; the journal begins with a document
+        return Answer(_state(gateway, HTTPStatus.CONFLICT), Outcome.BASE.value)
     try:
-        outcome = gateway.put(document)
+        outcome = gateway.put(new)
     except Refused as error:
         return refused(HTTPStatus.UNPROCESSABLE_ENTITY, error.refusal)
     except NotApplied as error:
@@ -58,6 +73,11 @@ def post_heartbeat(gateway: Gateway, body: bytes) -> Answer:
     return Answer(_state(gateway, status), outcome)
 
 
+def superseded(gateway: Gateway) -> Answer:
+    """Somebody who came later is served instead."""
+    return Answer(_state(gateway, HTTPStatus.CONFLICT), Reason.SUPERSEDED.value)
+
+
 def get_state(gateway: Gateway) -> Response:
     return _state(gateway, HTTPStatus.OK)
 
@@ -72,7 +92,26 @@ def _state(gateway: Gateway, status: HTTPStatus) -> Response:
 
 def _decoded(body: bytes, kind: type[Told]) -> Told:
     try:
-        return msgspec.json.decode(body, type=kind)
-    except msgspec.DecodeError as error:
+        found = msgspec.json.decode(body, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         told = f"this is no {kind.__name__.lower()}: {error}"
         raise Refused(Refusal(Reason.NOT_UNDERSTOOD.value, told)) from error
+    if any(len(each) > LONGEST for each in _texts(found)):
+        told = f"a text in this {kind.__name__.lower()} is longer than {LONGEST} characters"
+        raise Refused(Refusal(Reason.NOT_UNDERSTOOD.value, told))
+    return found
+
+
+def _texts(told: Document | Delta | Heartbeat) -> Iterator[str]:
+    """All that is no number."""
+    if isinstance(told, Heartbeat):
+        return
+    yield told.digest
+    if isinstance(told, Delta):
+        yield told.base.digest
+        for address, protocol, _ in told.removed:
+            yield from (address, protocol)
+    for forward in told.forwards if isinstance(told, Document) else told.put:
+        yield from (forward.service, forward.address, forward.protocol, *forward.sources)
+        for backend in forward.backends:
+            yield backend.address

@@ -1,11 +1,17 @@
-"""The agent's interface on the wire: reads bodies up to a limit, and has one thing done at a time."""
+"""The agent's interface on the wire: reads bodies up to a limit, and has one thing done at a time.
+
+While one document is applied, one other waits. A third one takes the place of that, which is answered what is held:
+whoever sent it has something newer to say, or will be told.
+"""
 
 import asyncio
+from collections.abc import Callable
 from concurrent.futures import Executor
 from http import HTTPStatus
 
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -16,29 +22,51 @@ from mooring.core.gateway_checks import Reason
 from mooring.model.gateway import Refusal
 from mooring.wire import http
 
-LARGEST_DOCUMENT = 64 << 20
+LARGEST_DOCUMENT = 128 << 20
+"""Ten thousand Services with a hundred endpoints each are half of that."""
 LARGEST_HEARTBEAT = 4096
+SLOWEST = 60.0
+"""Seconds for a body, from its head to its end."""
 
 
-def app(gateway: Gateway, hand: Executor, metrics: Metrics, *, largest: int = LARGEST_DOCUMENT) -> Starlette:
+def app(
+    gateway: Gateway,
+    hand: Executor,
+    metrics: Metrics,
+    *,
+    largest: int = LARGEST_DOCUMENT,
+    slowest: float = SLOWEST,
+) -> Starlette:
     """`hand` has one thread: documents wait for each other there, while heartbeats are answered here."""
+    turns = Turns()
 
     async def put_document(request: Request) -> Response:
+        return await taken(request, answers.put_document)
+
+    async def patch_document(request: Request) -> Response:
+        return await taken(request, answers.patch_document)
+
+    async def taken(request: Request, take: Callable[[Gateway, bytes], answers.Answer]) -> Response:
         loop = asyncio.get_running_loop()
         begin = loop.time()
-        body = await _body(request, largest)
+        body = await _body(request, largest, slowest)
         if body is None:
             refusal = _too_large(largest)
             gateway.refuses(refusal)
             answer = answers.refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, refusal)
+        elif not await turns.wait():
+            answer = answers.superseded(gateway)
         else:
-            answer = await loop.run_in_executor(hand, answers.put_document, gateway, body)
+            try:
+                answer = await loop.run_in_executor(hand, take, gateway, body)
+            finally:
+                turns.pass_on()
         metrics.documents.labels(answer.outcome).inc()
         metrics.seconds.labels(answer.outcome).observe(loop.time() - begin)
         return _sent(answer.response)
 
     async def post_heartbeat(request: Request) -> Response:
-        body = await _body(request, LARGEST_HEARTBEAT)
+        body = await _body(request, LARGEST_HEARTBEAT, slowest)
         if body is None:
             answer = answers.refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, _too_large(LARGEST_HEARTBEAT))
         else:
@@ -52,22 +80,61 @@ def app(gateway: Gateway, hand: Executor, metrics: Metrics, *, largest: int = LA
     return Starlette(
         routes=[
             Route("/v1/document", put_document, methods=["PUT"]),
+            Route("/v1/document", patch_document, methods=["PATCH"]),
             Route("/v1/heartbeat", post_heartbeat, methods=["POST"]),
             Route("/v1/state", get_state, methods=["GET"]),
         ]
     )
 
 
-async def _body(request: Request, largest: int) -> bytes | None:
-    """All of it; None as soon as it is more than that."""
+class Turns:
+    """One at a time, and one that waits."""
+
+    def __init__(self) -> None:
+        self._busy = False
+        self._waiting: asyncio.Future[bool] | None = None
+
+    async def wait(self) -> bool:
+        """Until it is one's turn. False: somebody else has come meanwhile and waits instead."""
+        if not self._busy:
+            self._busy = True
+            return True
+        self._wake(turn=False)
+        mine: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._waiting = mine
+        try:
+            return await mine
+        except asyncio.CancelledError:
+            if mine.done() and not mine.cancelled() and mine.result():  # its turn had come just then
+                self.pass_on()
+            raise
+
+    def pass_on(self) -> None:
+        self._busy = self._wake(turn=True)
+
+    def _wake(self, *, turn: bool) -> bool:
+        waiting, self._waiting = self._waiting, None
+        if waiting is None or waiting.done():  # it may have gone away
+            return False
+        waiting.set_result(turn)
+        return True
+
+
+async def _body(request: Request, largest: int, slowest: float) -> bytes | None:
+    """All of it; None, if it is more than that: then the rest is heard out, and forgotten."""
     pieces: list[bytes] = []
     size = 0
-    async for piece in request.stream():
-        size += len(piece)
-        if size > largest:
-            return None
-        pieces.append(piece)
-    return b"".join(pieces)
+    try:
+        async with asyncio.timeout(slowest):
+            async for piece in request.stream():
+                size += len(piece)
+                if size <= largest:
+                    pieces.append(piece)
+                else:
+                    pieces.clear()
+    except (TimeoutError, ClientDisconnect):
+        raise HTTPException(HTTPStatus.REQUEST_TIMEOUT, headers={"connection": "close"}) from None
+    return b"".join(pieces) if size <= largest else None
 
 
 def _too_large(largest: int) -> Refusal:

@@ -11,7 +11,8 @@ and what the journal names is what counts:
 - A crash after it: the next start brings the new one into force. It was in force already.
 - So journal, rules and addresses are of one document after every start, and never of one that is older than one that
   was acknowledged. The journal comes last because a document that the kernel or keepalived refuses must not be what
-  the next start tries; it is made ready first because a full disk should be known before anything is touched.
+  the next start tries; it is made ready first because a full disk should be known before anything is touched. What
+  differs from a document is only added to the journal, after the rest: on a full disk it is undone.
 - Rules are changed in whole transactions, and there are rules for an address before the host has it and until it has
   it no longer: each address and port is served by its old rule or its new one at every instant (core.gateway_change).
   That holds for a start after a crash too: addresses that VRRP was told of serve nothing until it lets them go.
@@ -19,38 +20,39 @@ and what the journal names is what counts:
 When a step fails, what is in force is led back to the old document by the same means. Where even that fails, `tend`
 goes on trying, and `ready` says so. Why the last document was refused is said too, until one is taken.
 
-Who is stale gives way to others. An agent that is dead or hangs cannot say that it is: so it tells VRRP once a second
-that it lives, and VRRP gives way by itself when it does not hear that for some seconds.
-
 `put`, `start` and `tend` are for one thread. `heartbeat`, `tick`, `state` and `ready` may be called by another one at
 any time: they read and replace single frozen values.
 """
 
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import msgspec
+from msgspec import Struct
 from structlog.typing import FilteringBoundLogger
 
 from mooring.agent.host import Host
-from mooring.core import freshness, gateway_change, gateway_checks, vrrp
-from mooring.core.freshness import Heard
-from mooring.core.gateway_change import Present, SetAddresses, SetRules
+from mooring.agent.rules import Rules
+from mooring.agent.standing import Standing
+from mooring.core import gateway_change, gateway_document, vrrp
+from mooring.core.gateway_change import SetAddresses, SetRules, Wanted
 from mooring.core.gateway_checks import Reason
-from mooring.core.ruleset import TABLE
-from mooring.core.vrrp import GIVE_WAY
+from mooring.core.ruleset import Mode
+from mooring.core.told import Refused, Told
 from mooring.core.vrrp import Vrrp as VrrpSettings
 from mooring.host.connections import Way
 from mooring.host.disk import DiskError
 from mooring.host.errors import HostError
+from mooring.host.journal import JournalDamaged
 from mooring.host.nftables import NftError
-from mooring.model.gateway import Document, Heartbeat, Refusal, State, Vrrp
+from mooring.model.gateway import Delta, Document, Heartbeat, LeftOut, Place, Refusal, State, Vrrp
 
-NOTHING = Document(0, 0, "", ())
-"""What a gateway holds that was never told anything."""
-ALIVE_EVERY = 1.0
 MOST_TROUBLE = 500
 """Characters of a trouble that others are told with every answer; nft repeats whole lines of rules."""
+MOST_LEFT_OUT = 100
+"""Of what is not served, that others are told with every answer."""
+DOCUMENTS: msgspec.json.Decoder[Document | Delta] = msgspec.json.Decoder(Document)
+DELTAS: msgspec.json.Decoder[Document | Delta] = msgspec.json.Decoder(Delta)
 OF_THE_HOST = frozenset({Reason.RULES_REFUSED.value, Reason.VRRP_REFUSED.value, Reason.DISK_REFUSED.value})
 
 
@@ -62,14 +64,17 @@ class Outcome(enum.Enum):
     OLDER = "older"
     OTHER = "other"
     """As old as what is held, and different."""
+    BASE = "base"
+    """What differs from something that is not held."""
 
 
-class Refused(Exception):
-    """The document is nonsense; nothing was touched."""
+class Choices(Struct, frozen=True):
+    """What the operator chose: how packets are treated, and which of them go on to a backend that is gone."""
 
-    def __init__(self, refusal: Refusal) -> None:
-        super().__init__(refusal.message)
-        self.refusal = refusal
+    mode: Mode = Mode()
+    ended: frozenset[str] = frozenset({"UDP"})
+    version: str = ""
+    """Of the agent."""
 
 
 class NotApplied(Exception):
@@ -80,84 +85,88 @@ class NotApplied(Exception):
         self.refusal = refusal
 
 
-class JournalDamaged(HostError):
-    """What stands in the journal is no document. The text says why."""
-
-
 class Gateway:
     def __init__(
         self,
         host: Host,
         settings: VrrpSettings,
+        choices: Choices,
         *,
         log: FilteringBoundLogger,
         clock: Callable[[], float],
-        version: str = "",
     ) -> None:
-        self.document = NOTHING
+        self.told = Told()
+        self.rules = Rules(host.filter, choices.mode, log=log, clock=clock)
+        self.standing = Standing(host.daemon, host.connections, settings.instances, log=log, clock=clock)
         self._host = host
         self._settings = settings
+        self._choices = choices
         self._log = log
-        self._clock = clock
-        self._version = version
-        self._present = Present()
-        self._tables: tuple[int, ...] = ()
+        self._addresses: frozenset[str] = frozenset()
+        self._settled = False
+        self._touched: set[Place] = set()
         self._journal_sure = True
-        self._vrrp = Vrrp.UNKNOWN
-        self._was_master = False
+        self._left_out: tuple[LeftOut, ...] = ()
         self._trouble = ""
         self._refusal: Refusal | None = None
-        self._marked: float | None = None
-        self._unmarked = ""
-        self._heard = Heard(clock())
-        self._stale: bool | None = None
+
+    @property
+    def document(self) -> Document:
+        """All that it was told."""
+        return self.told.document
 
     def start(self) -> None:
         """Bring what the journal names into force: rules first, whatever the kernel holds, then addresses."""
-        self.document = self._read_journal()
+        self.told = self._read_journal()
+        self._said_left_out()
+        self.standing.begin()
         self.tick()
-        may_hold = vrrp.mentioned(self._host.daemon.configuration()) - {each for each, _ in self._settings.others}
-        self._present = Present(addresses=may_hold)
+        ours = vrrp.mentioned(self._host.daemon.configuration())
+        self._addresses = ours - {each for each, _ in self._settings.others}
         try:
-            self._lead_to(self.document)
+            self._lead(self.told.forwards, frozenset(self.told.addresses), self.told.seed)
+            self._touched.clear()
         except HostError as error:
-            if not self._present.known:
+            if not self.rules.known:
                 raise
             self._in_trouble(error)  # with its rules it can wait for the rest
-        self._observe()
-        self._log.info("restored", **_named(self.document), vrrp=self._vrrp.value)
+        self.standing.observe(self._addresses)
+        self._log.info("restored", **self._named(), vrrp=self.standing.vrrp.value)
 
-    def put(self, document: Document) -> Outcome:
+    def put(self, new: Document | Delta) -> Outcome:
         """Bring a document into force, or raise Refused or NotApplied and leave everything as it was."""
-        held = self.document.held
-        if document.held == held:
-            self._refusal = None
-            return Outcome.UNCHANGED
-        if document.held.age <= held.age:
-            self._log.warning("older document refused", **_named(document), held=held.age)
-            return Outcome.OLDER if document.held.age < held.age else Outcome.OTHER
-        refusal = gateway_checks.refusal(document, self.document)
-        if refusal is not None:
-            self._log.warning("document refused", **_named(document), reason=refusal.reason, message=refusal.message)
-            self.refuses(refusal)
-            raise Refused(refusal)
-        ended = gateway_change.ended_flows(self._present, document)
+        known = self._known(new)
+        if known is not None:
+            return known
         try:
-            self._host.journal.prepare(msgspec.json.encode(document))
-            done = self._lead_to(document)
-            self._journal_sure = False
-            self._host.journal.commit()
-            self._journal_sure = True
+            change = self.told.change(new)
+        except Refused as error:
+            self._log.warning("document refused", **_age(new), reason=error.refusal.reason, message=str(error))
+            self.refuses(error.refusal)
+            raise
+        old = [each for place in change.served if (each := self.told.forwards.get(place)) is not None]
+        ended = gateway_change.ended_flows(old, change.served, self._choices.ended)
+        # What one that was refused has left behind goes too.
+        wanted = {place: self.told.forwards.get(place) for place in self._touched} | dict(change.served)
+        self._touched.update(change.served)
+        try:
+            self._prepare(new)
+            addresses = self.told.addresses_after(change, self._addresses if self._settled else None)
+            done = self._lead(wanted, addresses, change.seed)
+            self._name(new)
         except HostError as error:
             self._put_right()
             refusal = Refusal(_reason(error).value, str(error))
-            self._log.error("document not applied", **_named(document), reason=refusal.reason, message=refusal.message)
+            self._log.error("document not applied", **_age(new), reason=refusal.reason, message=refusal.message)
             self.refuses(refusal)
             raise NotApplied(refusal) from error
-        self.document = document
+        self.told.follow(change)
+        self._touched.clear()
         self._refusal = None
+        self._in_trouble(None)
+        self._said_left_out()
         self._forget_ways(ended)
-        self._log.info("document taken", **_named(document), changed=done)
+        self._log.info("document taken", **self._named(), changed=done, places=len(change.served))
         return Outcome.APPLIED
 
     def refuses(self, refusal: Refusal) -> None:
@@ -166,27 +175,15 @@ class Gateway:
 
     def heartbeat(self, beat: Heartbeat) -> bool:
         """A leader is there. False: one of an older epoch than what is held, who is none any more."""
-        if beat.epoch < self.document.epoch:
+        held = self.told.held
+        if beat.epoch < held.epoch:
             return False
-        self._heard = freshness.after(self._heard, beat, self.document.held, now=self._clock())
-        self.tick()
+        self.standing.heartbeat(beat, held)
         return True
 
     def tick(self) -> None:
         """Look at the clock, and give way to others or take one's place again."""
-        self._mark_alive()
-        holding = self._vrrp is Vrrp.MASTER
-        stale = freshness.stale(self._heard, self.document.held, now=self._clock(), holding=holding)
-        if stale == self._stale:
-            return
-        try:
-            self._host.daemon.lower(GIVE_WAY if stale else 0)
-        except HostError as error:
-            self._log.error("priority not changed", stale=stale, error=str(error))
-            return
-        self._stale = stale
-        told = {"held": self.document.held.age, "newest": self._heard.newest}
-        self._log.info("stale: gives way to others" if stale else "fresh", **told)
+        self.standing.tick(self.told.held)
 
     def tend(self) -> bool:
         """See how the host is, and put right what is not as it should be. Returns whether VRRP was started again."""
@@ -194,18 +191,21 @@ class Gateway:
         if ended:
             if not self._trouble:
                 self._log.warning("vrrp has ended and is started again")
-            self._present = msgspec.structs.replace(self._present, settled=False)
+            self._settled = False
         self._put_right()
-        self._observe()
+        self.standing.observe(self._addresses)
         return ended
 
     def state(self) -> State:
         return State(
-            self.document.held,
-            self._vrrp,
-            stale=bool(self._stale),
-            version=self._version,
+            self.told.held,
+            self.standing.vrrp,
+            stale=self.standing.stale,
+            version=self._choices.version,
             trouble=self.trouble[:MOST_TROUBLE],
+            told=self.told.digest,
+            left_out=self._left_out,
+            schemas=gateway_document.SCHEMAS,
         )
 
     @property
@@ -214,32 +214,41 @@ class Gateway:
         refusal = self._refusal
         return self._trouble if refusal is None else refusal.message
 
-    @property
-    def heartbeat_age(self) -> float:
-        return self._clock() - self._heard.at
-
     def ready(self) -> str | None:
         """Why this gateway does not do its work; None, if it does."""
         refusal = self._refusal
         if refusal is not None and refusal.reason in OF_THE_HOST:
             return f"the last document could not be applied: {refusal.message[:MOST_TROUBLE]}"
-        if not self._present.known:
+        if not self.rules.known:
             return "the rules of the last document are not in force"
-        if self._vrrp in {Vrrp.STOPPED, Vrrp.UNKNOWN}:
+        if self.standing.vrrp in {Vrrp.STOPPED, Vrrp.UNKNOWN}:
             return "keepalived does not run"
-        if not self._present.settled:
+        if not self._settled:
             return "keepalived does not follow the last document"
         return None
 
-    def _read_journal(self) -> Document:
-        content = self._host.journal.read()
-        if content is None:
-            return NOTHING
+    def _known(self, new: Document | Delta) -> Outcome | None:
+        """What becomes of something that is not newer than what is held, or is about something else."""
+        held = self.told.held
+        age = (new.epoch, new.generation)
+        if age == held.age and new.digest == self.told.digest:
+            self._refusal = None
+            return Outcome.UNCHANGED
+        if age <= held.age:
+            self._log.warning("older document refused", **_age(new), held=held.age)
+            return Outcome.OLDER if age < held.age else Outcome.OTHER
+        if isinstance(new, Delta) and (new.base.age, new.base.digest) != (held.age, self.told.digest):
+            self._log.info("what differs from something else is not taken", **_age(new), base=new.base.age)
+            return Outcome.BASE
+        return None
+
+    def _read_journal(self) -> Told:
         try:
-            return _decoded(content)
+            lines = self._host.journal.read()
+            return restored(lines or ())
         except JournalDamaged as error:
             self._set_aside(error)
-            return NOTHING
+            return Told()
 
     def _set_aside(self, damage: JournalDamaged) -> None:
         """Who cannot read what it was told was told nothing: it gives way to others until it is told again."""
@@ -250,66 +259,60 @@ class Gateway:
         except HostError as error:  # the next document takes its place all the same
             self._log.error("the journal is not set aside", error=str(error))
 
-    def _mark_alive(self) -> None:
-        """The same trouble is said once, however often it is tried."""
-        now = self._clock()
-        if self._marked is not None and now - self._marked < ALIVE_EVERY:
-            return
-        self._marked = now
-        trouble = ""
-        try:
-            # Who does not know what it is, such as after a restart, may hold the addresses.
-            self._host.daemon.mark_alive(freshness.alive(holding=self._vrrp is not Vrrp.BACKUP))
-        except HostError as error:
-            trouble = str(error)
-        if trouble and trouble != self._unmarked:
-            self._log.error("vrrp cannot be told that the agent lives, and will give way", error=trouble)
-        self._unmarked = trouble
+    def _prepare(self, new: Document | Delta) -> None:
+        """Let a full disk be known before anything is touched."""
+        if isinstance(new, Document):
+            self._host.journal.prepare(msgspec.json.encode(new))
+        elif self._host.journal.torn or not self._journal_sure:
+            self._write_journal()
 
-    def _lead_to(self, document: Document) -> list[str]:
-        """Carry out what leads from what is in force to a document; returns what that was, for people."""
+    def _name(self, new: Document | Delta) -> None:
+        """Let the journal name something new. When that fails, nobody knows how far it went."""
+        self._journal_sure = False
+        if isinstance(new, Document):
+            self._host.journal.commit()
+        else:
+            self._host.journal.add(msgspec.json.encode(new))
+        self._journal_sure = True
+
+    def _write_journal(self) -> None:
+        """All of it anew."""
+        self._host.journal.prepare(msgspec.json.encode(self.told.document))
+        self._host.journal.commit()
+        self._journal_sure = True
+
+    def _lead(self, wanted: Wanted, addresses: frozenset[str], seed: int) -> list[str]:
+        """Let some places and the addresses be as told; returns what that was, for people."""
+        bare = frozenset() if self._settled else self._addresses - addresses - self.rules.addresses()
+        self._touched.update(gateway_change.shut_off(each).place for each in bare)
+        change = gateway_change.Change(wanted, self._addresses, addresses, bare)
         done = []
-        for step in gateway_change.steps(self._present, document):
+        for step in gateway_change.steps(change, fits=self.rules.fits(seed), settled=self._settled):
             match step:
                 case SetRules():
-                    self._set_rules(step)
-                    done.append("all rules" if step.whole else "rules")
+                    done.append(self.rules.change(step.wanted, seed))
                 case SetAddresses():
                     self._set_addresses(step.addresses)
                     done.append("addresses")
-            self._present = step.after
-        # Where only names of Services differ, nothing was to be done, and need not be looked for again.
-        self._present = msgspec.structs.replace(self._present, forwards=document.forwards)
-        return done
-
-    def _set_rules(self, step: SetRules) -> None:
-        """Rules that are refused may show that the kernel does not hold what it should; then all are loaded next."""
-        try:
-            self._host.rules.run(step.text)
-        except NftError:
-            self._present = msgspec.structs.replace(self._present, known=False)
-            raise
-        if step.whole:
-            self._tables = self._host.rules.handles(TABLE)
+        return [each for each in done if each]
 
     def _set_addresses(self, wanted: frozenset[str]) -> None:
-        before = self._present.addresses
+        before = self._addresses
         # Until it has obeyed, the host may hold all of them.
-        self._present = msgspec.structs.replace(self._present, addresses=before | wanted, settled=False)
+        self._addresses, self._settled = before | wanted, False
         text = vrrp.configuration(self._settings, wanted, released=before - wanted)
         self._host.daemon.configure(text, held=wanted, released=before - wanted)
+        self._addresses, self._settled = wanted, True
 
     def _put_right(self) -> None:
-        """Lead host and journal to the document that counts, wherever they are."""
+        """Lead host and journal to what counts, wherever they are."""
         try:
-            if self._present.known and self._host.rules.handles(TABLE) != self._tables:
-                self._log.warning("somebody else removed the rules; they are loaded again")
-                self._present = msgspec.structs.replace(self._present, known=False)
-            self._lead_to(self.document)
-            if not self._journal_sure:  # of a commit that failed nobody knows how far it went
-                self._host.journal.prepare(msgspec.json.encode(self.document))
-                self._host.journal.commit()
-                self._journal_sure = True
+            self.rules.look()
+            wanted = {place: self.told.forwards.get(place) for place in self._touched}
+            self._lead(wanted, frozenset(self.told.addresses), self.told.seed)
+            self._touched.clear()
+            if not self._journal_sure or self._host.journal.grown:
+                self._write_journal()
         except HostError as error:
             self._in_trouble(error)
         else:
@@ -322,34 +325,22 @@ class Gateway:
             return
         self._trouble = trouble
         if trouble:
-            self._log.error("not in force", **_named(self.document), error=trouble)
+            self._log.error("not in force", **self._named(), error=trouble)
         else:
-            self._log.info("in force again", **_named(self.document))
+            self._log.info("in force again", **self._named())
 
-    def _observe(self) -> None:
-        """How VRRP is. Who no longer holds the addresses forgets the connections to them: they go on elsewhere."""
-        before = self._vrrp
-        try:
-            self._vrrp = self._host.daemon.state()
-        except HostError as error:
-            self._vrrp = Vrrp.UNKNOWN
-            self._log.error("vrrp cannot be observed", error=str(error))
-        if self._vrrp is before:
-            return
-        self._marked = None  # for how long its word counts depends on that
-        self._log.info("vrrp", state=self._vrrp.value, before=before.value)
-        if self._was_master and self._vrrp is Vrrp.BACKUP:
-            self._forget_addresses()
-        if self._vrrp in {Vrrp.MASTER, Vrrp.BACKUP}:
-            self._was_master = self._vrrp is Vrrp.MASTER
+    def _named(self) -> dict[str, int]:
+        epoch, generation = self.told.age
+        return {"epoch": epoch, "generation": generation, "forwards": len(self.told.forwards)}
 
-    def _forget_addresses(self) -> None:
-        try:
-            gone = self._host.connections.forget_addresses(self._present.addresses)
-        except HostError as error:
-            self._log.warning("connections not forgotten", error=str(error))
-        else:
-            self._log.info("connections forgotten", count=gone)
+    def _said_left_out(self) -> None:
+        """What is not served is said once, and then with every answer."""
+        found = tuple(each for place in sorted(self.told.left_out) for each in self.told.left_out[place])
+        for each in found:
+            if each not in self._left_out:
+                told = {"service": each.service, "reason": each.reason, "message": each.message, "advice": each.advice}
+                self._log.warning("not served", **told)
+        self._left_out = found[:MOST_LEFT_OUT]
 
     def _forget_ways(self, ended: tuple[gateway_change.Flow, ...]) -> None:
         if not ended:
@@ -361,15 +352,20 @@ class Gateway:
             self._log.warning("flows to old backends go on", error=str(error))
 
 
-def _decoded(content: bytes) -> Document:
+def restored(lines: Iterable[bytes]) -> Told:
+    """What the lines of a journal say, one after the other."""
+    told = Told()
     try:
-        return msgspec.json.decode(content, type=Document)
-    except msgspec.DecodeError as error:
+        for number, line in enumerate(lines):
+            decoder = DELTAS if number else DOCUMENTS
+            told.follow(told.change(decoder.decode(line)))
+    except (msgspec.DecodeError, Refused) as error:
         raise JournalDamaged(str(error)) from error
+    return told
 
 
-def _named(document: Document) -> dict[str, int]:
-    return {"epoch": document.epoch, "generation": document.generation, "forwards": len(document.forwards)}
+def _age(new: Document | Delta) -> dict[str, int]:
+    return {"epoch": new.epoch, "generation": new.generation}
 
 
 def _reason(error: HostError) -> Reason:

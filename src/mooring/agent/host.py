@@ -1,35 +1,62 @@
 """What an agent needs of its host. The real parts are in `mooring.host`; the simulation has others."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Protocol
 
 from msgspec import Struct
 
 from mooring.host.connections import Way
 from mooring.model.gateway import Vrrp
+from mooring.model.rules import Element, Transaction
 
 
 class Journal(Protocol):
-    """Keeps one text, whatever happens."""
+    """Keeps lines, whatever happens. `torn`: nothing may be added until all is written anew."""
 
-    def read(self) -> bytes | None: ...
+    torn: bool
+
+    @property
+    def grown(self) -> bool: ...
+
+    def read(self) -> tuple[bytes, ...] | None: ...
 
     def prepare(self, content: bytes) -> None:
-        """Make a new text ready, without touching the one that counts."""
+        """Make a new first line ready, without touching what counts."""
 
     def commit(self) -> None:
-        """Let the text that is ready count."""
+        """Let the line that is ready count, in place of all."""
+
+    def add(self, change: bytes) -> None:
+        """Let a further line count."""
 
     def set_aside(self) -> None:
-        """Let no text count, and keep the one that did for people."""
+        """Let no line count, and keep those that did for people."""
 
 
-class Rules(Protocol):
-    def run(self, text: str) -> str:
-        """Carry out a text for nft, all of it or nothing."""
+class Filter(Protocol):
+    """The kernel's packet filter. Each change is made wholly or not at all."""
 
-    def handles(self, table: str) -> tuple[int, ...]:
-        """The kernel's numbers of the tables of that name, of one family each; 0: there is none."""
+    def run(self, text: str) -> str: ...
+
+    def change(self, table: str, change: Transaction, chains: dict[int, str]) -> None: ...
+
+    def fill(self, table: str, elements: Iterable[Element]) -> None: ...
+
+    def copy(self, family: str, old: str, new: str, name: str, wanted: Callable[[Element], bool]) -> list[Element]: ...
+
+    def forget(self, family: str, table: str, name: str, unwanted: Callable[[Element], bool]) -> None: ...
+
+    def switch(self, on: str, off: str) -> None: ...
+
+    def tables(self) -> dict[tuple[str, str], bool]: ...
+
+    def elements(self, family: str, table: str, name: str) -> Iterable[Element]: ...
+
+    def counted(self, family: str, table: str, name: str) -> Iterable[tuple[bytes, int, int]]: ...
+
+    def fingerprint(self, table: str) -> str: ...
+
+    def generation(self) -> int: ...
 
 
 class Daemon(Protocol):
@@ -45,6 +72,15 @@ class Daemon(Protocol):
 
     def state(self) -> Vrrp: ...
 
+    def holding(self) -> frozenset[int]:
+        """The instances that it is master of."""
+
+    def changes(self) -> int | None:
+        """A descriptor that can be read when its state has changed; None, where there is none."""
+
+    def heard(self) -> Mapping[str, Vrrp]:
+        """Take in what it said of its state since."""
+
     def lower(self, by: int) -> None: ...
 
     def mark_alive(self, seconds: float) -> None:
@@ -59,6 +95,6 @@ class Connections(Protocol):
 
 class Host(Struct, frozen=True):
     journal: Journal
-    rules: Rules
+    filter: Filter
     daemon: Daemon
     connections: Connections

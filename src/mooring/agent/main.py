@@ -8,30 +8,38 @@ import contextlib
 import signal
 import ssl
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import prometheus_client
 from cryptography import x509
+from msgspec import Struct
 from structlog.typing import FilteringBoundLogger
 
 from mooring.agent.app import app
-from mooring.agent.gateway import Gateway
-from mooring.agent.host import Host
+from mooring.agent.gateway import Choices, Gateway, restored
+from mooring.agent.host import Connections as ConnectionsOf
+from mooring.agent.host import Filter, Host
 from mooring.agent.metrics import GatewayCollector, Metrics
-from mooring.core.vrrp import Vrrp as VrrpSettings
-from mooring.host import settings
+from mooring.agent.standing import Standing
+from mooring.core import vrrp
+from mooring.core.ruleset import Mode
+from mooring.host import locking, settings
 from mooring.host.connections import Connections
-from mooring.host.disk import Folder
+from mooring.host.disk import Disk, Folder
 from mooring.host.errors import HostError
+from mooring.host.hosted_keepalived import Hosted, HostedKeepalived
 from mooring.host.journal import Journal
 from mooring.host.keepalived import Keepalived
+from mooring.host.keepalived_files import Files
 from mooring.host.nftables import Nftables
 from mooring.model.config import Config
 from mooring.model.errors import StartRefused
+from mooring.model.gateway import Held
 from mooring.wire import serving
 
 TICK = 0.25
@@ -40,33 +48,72 @@ VERSION = metadata.version("mooring")
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
-async def run(config: Config, log: FilteringBoundLogger) -> None:
+class Parts(Struct, frozen=True):
+    """What touches the host. A test that ends the agent between two effects has others, which do the same."""
+
+    disk: Callable[[Path], Disk] = Folder
+    filter: Callable[[], Filter] = Nftables
+    daemon: Callable[..., Keepalived] = Keepalived
+    connections: Callable[[], ConnectionsOf] = Connections
+
+
+REAL = Parts()
+
+
+async def run(config: Config, log: FilteringBoundLogger, parts: Parts = REAL) -> None:
     """Serve until SIGTERM or SIGINT, or until cancelled."""
     loop = asyncio.get_running_loop()
     ended = asyncio.Event()
     for number in SIGNALS:
         loop.add_signal_handler(number, ended.set)
     try:
-        with ThreadPoolExecutor(1, thread_name_prefix="gateway") as hand:
-            await _serve(config, log, hand, ended)
+        tls = Certificates(config)
+        with _alone(config):
+            await _serve(build(config, log, parts), config, tls, log, ended)
     finally:
         for number in SIGNALS:
             loop.remove_signal_handler(number)
 
 
-async def _serve(config: Config, log: FilteringBoundLogger, hand: Executor, ended: asyncio.Event) -> None:
-    tls = Certificates(config)
-    gateway = build(config, log)
+@contextlib.contextmanager
+def _alone(config: Config) -> Iterator[None]:
+    try:
+        with locking.held(Path(config.agent.state).absolute()):
+            yield
+    except locking.Locked as error:
+        raise StartRefused(str(error)) from error
+
+
+def reset_epoch(config: Config) -> Held:
+    """Let a gateway forget whose document it holds, so that it takes that of any leader. Returns whose it was.
+
+    What it serves stays; it gives way to others until a leader has told it something.
+    """
+    folder = Path(config.agent.state).absolute()
+    with _alone(config):
+        journal = Journal(Folder(folder))
+        try:
+            told = restored(journal.read() or ())
+            document = msgspec.structs.replace(told.document, epoch=0, generation=0)
+            journal.prepare(msgspec.json.encode(document))
+            journal.commit()
+        except HostError as error:
+            raise StartRefused(str(error)) from error
+        return told.held
+
+
+async def _serve(
+    gateway: Gateway, config: Config, tls: "Certificates", log: FilteringBoundLogger, ended: asyncio.Event
+) -> None:
+    hand = ThreadPoolExecutor(1, thread_name_prefix="gateway")
     try:
         await asyncio.get_running_loop().run_in_executor(hand, gateway.start)
-        changes = settings.apply()  # after the rules: with them comes the kernel's module that has the settings
+        _settings(config, log)  # after the rules: with them comes the kernel's module that has the settings
     except HostError as error:
         raise StartRefused(str(error)) from error
-    for change in changes:
-        log.info("setting changed", name=change.name, before=change.before, now=change.now)
     registry = prometheus_client.CollectorRegistry()
     metrics = Metrics(registry)
-    registry.register(GatewayCollector(gateway, certificate_ends=lambda: tls.ends))
+    registry.register(GatewayCollector(gateway, Nftables(), certificate_ends=lambda: tls.ends))
     async with (
         serving.serving(serving.monitoring(registry, gateway.ready), config.agent.monitoring),
         serving.serving(app(gateway, hand, metrics), config.agent.listen, tls=tls.context),
@@ -88,24 +135,53 @@ async def _serve(config: Config, log: FilteringBoundLogger, hand: Executor, ende
         log.info("ending; rules and keepalived stay")
 
 
-def build(config: Config, log: FilteringBoundLogger) -> Gateway:
+def _settings(config: Config, log: FilteringBoundLogger) -> None:
+    if config.agent.kernel == "check":
+        for told in settings.check(config.vrrp.interface):
+            log.warning("setting is not as it has to be", told=told)
+        return
+    for change in settings.apply(config.vrrp.interface):
+        log.info("setting changed", name=change.name, before=change.before, now=change.now)
+
+
+def build(config: Config, log: FilteringBoundLogger, parts: Parts = REAL) -> Gateway:
     """The gateway over the real host. Nothing is touched yet."""
+    problem = vrrp.problem(config.vrrp, config.forwarding.snat)
+    if problem is not None:
+        raise StartRefused(problem)
     folder = Path(config.agent.state).absolute()
-    wanted = config.vrrp
-    daemon = Keepalived(folder, interface=wanted.interface, address=wanted.address)
-    others = tuple((address, interface) for address, _, interface in (each.partition(" dev ") for each in wanted.also))
-    vrrp = VrrpSettings(
-        wanted.interface,
-        wanted.router_id,
-        wanted.interval,
-        wanted.address,
-        str(daemon.files.stale),
-        others,
-        str(daemon.files.reload),
-        str(daemon.files.script),
+    files = Files(folder)
+    wanted = vrrp.settings(
+        config.vrrp,
+        stale_file=str(files.stale),
+        reload_file=str(files.reload),
+        alive_script=str(files.script),
+        fifo=str(files.fifo),
     )
-    host = Host(Journal(Folder(folder)), Nftables(), daemon, Connections())
-    return Gateway(host, vrrp, log=log, clock=time.monotonic, version=VERSION)
+    host = Host(Journal(parts.disk(folder)), parts.filter(), _daemon(config, wanted, parts), parts.connections())
+    return Gateway(host, wanted, choices(config), log=log, clock=time.monotonic)
+
+
+def _daemon(config: Config, wanted: vrrp.Vrrp, parts: Parts) -> Keepalived:
+    """Keepalived of our own, or a part of the host's."""
+    folder, ours = Path(config.agent.state).absolute(), config.vrrp
+    address, *further = vrrp.advertised(wanted)
+    instances: dict[str, Any] = {
+        "interface": ours.interface,
+        "address": address,
+        "further": tuple(further),
+        "instance_of": lambda each: vrrp.instance_of(each, wanted.instances),
+    }
+    if ours.daemon == "own":
+        return parts.daemon(folder, **instances)
+    hosted = Hosted(Path(ours.file), Path(ours.main), Path(ours.pid_file), ours.reload)
+    return HostedKeepalived(folder, hosted, **instances)
+
+
+def choices(config: Config) -> Choices:
+    wanted = config.forwarding
+    ended = frozenset({"UDP", "TCP", "SCTP"}) if wanted.removed == "end" else frozenset({"UDP"})
+    return Choices(Mode(wanted.snat, wanted.denied, wanted.counters), ended, VERSION)
 
 
 class Certificates:
@@ -147,12 +223,36 @@ async def _tick(gateway: Gateway) -> None:
 
 
 async def _tend(gateway: Gateway, hand: Executor, metrics: Metrics) -> None:
+    """Once a second, and as soon as VRRP says that something has changed."""
     loop = asyncio.get_running_loop()
-    tend: Callable[[], bool] = gateway.tend
-    while True:
-        if await loop.run_in_executor(hand, tend):
-            metrics.vrrp_starts.inc()
-        await asyncio.sleep(TEND)
+    turned = asyncio.Event()
+    with _listening(gateway.standing, turned.set):
+        while True:
+            turned.clear()
+            if await loop.run_in_executor(hand, gateway.tend):
+                metrics.vrrp_starts.inc()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(turned.wait(), TEND)
+
+
+@contextlib.contextmanager
+def _listening(standing: Standing, turned: Callable[[], None]) -> Iterator[None]:
+    """Have something called when VRRP says that something has changed."""
+    descriptor = standing.changes()
+    if descriptor is None:
+        yield
+        return
+
+    def heard() -> None:
+        standing.heard()
+        turned()
+
+    loop = asyncio.get_running_loop()
+    loop.add_reader(descriptor, heard)
+    try:
+        yield
+    finally:
+        loop.remove_reader(descriptor)
 
 
 async def _renew(tls: Certificates, log: FilteringBoundLogger) -> None:

@@ -4,12 +4,20 @@ import time
 from collections.abc import Callable, Iterator
 
 import prometheus_client
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from mooring.agent.gateway import Gateway
+from mooring.agent.host import Filter
+from mooring.host.errors import HostError
 from mooring.model.gateway import Vrrp
 
+PLACE = ("service", "address", "protocol", "port")
+COUNTED = (
+    ("counted", "Connections that were given to a backend of the Service.", True),
+    ("received", "What clients sent to the Service.", False),
+    ("sent", "What the Service sent to clients.", False),
+)
 BUCKETS = (0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
 
@@ -47,22 +55,27 @@ class Metrics:
 class GatewayCollector(Collector):
     """How the gateway is at the moment of the question."""
 
-    def __init__(self, gateway: Gateway, *, certificate_ends: Callable[[], float]) -> None:
+    def __init__(self, gateway: Gateway, reader: Filter, *, certificate_ends: Callable[[], float]) -> None:
         self._gateway = gateway
+        self._reader = reader
         self._certificate_ends = certificate_ends
 
     def collect(self) -> Iterator[Metric]:
-        document, state = self._gateway.document, self._gateway.state()
-        forwards = document.forwards
+        told, state = self._gateway.told, self._gateway.state()
         figures = (
-            ("held_epoch", "The leader whose document is in force; 0: none.", document.epoch),
-            ("held_generation", "Which of that leader's documents is in force.", document.generation),
-            ("forwards", "Addresses with protocol and port that are served.", len(forwards)),
-            ("backends", "Backends behind them, each counted for each.", sum(len(each.backends) for each in forwards)),
-            ("addresses", "Addresses that are served.", len({each.address for each in forwards})),
-            ("heartbeat_age_seconds", "Time since the last heartbeat, or the start.", self._gateway.heartbeat_age),
+            ("held_epoch", "The leader whose document is in force; 0: none.", told.held.epoch),
+            ("held_generation", "Which of that leader's documents is in force.", told.held.generation),
+            ("forwards", "Addresses with protocol and port that are served.", len(told.forwards)),
+            ("backends", "Backends behind them, each counted for each.", told.backends),
+            ("addresses", "Addresses that are served.", len(told.addresses)),
+            (
+                "heartbeat_age_seconds",
+                "Time since the last heartbeat, or the start.",
+                self._gateway.standing.heartbeat_age,
+            ),
             ("stale", "1: too long without heartbeat or newest document; it gives way to others.", state.stale),
             ("ready", "1: the rules of the last document are in force and keepalived runs.", self._is_ready()),
+            ("left_out", "Forwards and backends of the document that are not served.", len(state.left_out)),
             (
                 "certificate_expiry_seconds",
                 "Time until the agent's certificate expires.",
@@ -79,6 +92,31 @@ class GatewayCollector(Collector):
         for each in Vrrp:
             vrrp.add_metric((each.value,), float(each is state.vrrp))
         yield vrrp
+        repairs = CounterMetricFamily(
+            "mooring_agent_repairs", "How often somebody else had changed our rules, and they were loaded again."
+        )
+        repairs.add_metric((), self._gateway.rules.repaired)
+        yield repairs
+        yield from self._traffic()
+
+    def _traffic(self) -> Iterator[Metric]:
+        """What Services were asked for, from the kernel's own counters."""
+        for name, help_text, of_connections in COUNTED:
+            if name not in self._gateway.rules.counters:
+                continue
+            figures = ("connections",) if of_connections else (f"{name}_packets", f"{name}_bytes")
+            families = [CounterMetricFamily(f"mooring_service_{each}", help_text, labels=PLACE) for each in figures]
+            for service, place, numbers in self._counted(name):
+                for family, number in zip(families, numbers, strict=False):
+                    family.add_metric((service, *place), number)
+            yield from families
+
+    def _counted(self, name: str) -> Iterator[tuple[str, tuple[str, str, str], tuple[int, int]]]:
+        try:
+            for forward, packets, octets in self._gateway.rules.counted(name, self._reader):
+                yield forward.service, (forward.address, forward.protocol, str(forward.port)), (packets, octets)
+        except HostError:
+            return  # the kernel does not say; the rest is told all the same
 
     def _is_ready(self) -> bool:
         return self._gateway.ready() is None

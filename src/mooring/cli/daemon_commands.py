@@ -1,4 +1,4 @@
-"""`mooring controller` and `mooring agent`: the daemons.
+"""`mooring controller`, and how a daemon is run.
 
 A daemon's own modules are imported when it is started: they need much that the other commands do not.
 """
@@ -31,17 +31,6 @@ def controller(path: Path | None) -> None:
     that run side by side, one leads. The log goes to standard error.
     """
     run("controller", path)
-
-
-@click.command()
-@config_option
-def agent(path: Path | None) -> None:
-    """Run the agent of a gateway.
-
-    It does what the controller tells it. It runs until it gets SIGTERM, as root, once on each gateway. The log goes to
-    standard error.
-    """
-    run("agent", path)
 
 
 def run(daemon: Daemon, path: Path | None) -> None:

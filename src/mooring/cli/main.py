@@ -9,6 +9,7 @@ import importlib
 import click
 
 from mooring.cli import (
+    agent_commands,
     completion_command,
     config_commands,
     daemon_commands,
@@ -63,7 +64,7 @@ def main() -> None:
 main.add_command(config_commands.config)
 main.add_command(pki_commands.pki)
 main.add_command(daemon_commands.controller)
-main.add_command(daemon_commands.agent)
+main.add_command(agent_commands.agent)
 main.add_command(status_command.status)
 main.add_command(why_command.why)
 main.add_command(plan_command.plan)

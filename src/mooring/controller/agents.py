@@ -7,6 +7,7 @@ what it is told gives way to the others by itself, and counts for as long as it 
 
 import asyncio
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from http import HTTPStatus
 
 import msgspec
@@ -14,13 +15,16 @@ from msgspec import Struct
 from structlog.typing import FilteringBoundLogger
 
 from mooring.controller.fence import LeaseLost
-from mooring.model.gateway import Document, Heartbeat, Held, Refusal, State, Vrrp
+from mooring.core import gateway_document
+from mooring.core.history import History
+from mooring.model.gateway import Delta, Document, Heartbeat, Held, LeftOut, Refusal, State, Vrrp
 from mooring.wire.http import NoAnswer, NotSent, Request, Response, Sender
 
 GRACE = 3.0
 PUT_SECONDS = 15.0
 """The first document of ten thousand Services takes a gateway seconds; heartbeats tell meanwhile that it lives."""
 JSON = {"content-type": "application/json"}
+DOCUMENTS = {"PUT", "PATCH"}
 STATES = {HTTPStatus.OK, HTTPStatus.CONFLICT}
 """In both it says what it holds."""
 
@@ -30,7 +34,7 @@ class Gateway(Struct):
 
     name: str
     sender: Sender
-    state: State = State(Held())
+    state: State = State(Held(), schemas=gateway_document.SCHEMAS)
     failing_since: float | None = None
     refusing_since: float | None = None
     failure: str = ""
@@ -49,14 +53,28 @@ class Agents:
         await asyncio.gather(*(self._tell(each, request) for each in self.gateways.values()))
         return max((each.state.held.epoch for each in self.gateways.values()), default=0)
 
-    async def push(self, document: Document) -> bool:
+    async def push(self, document: Document, history: History) -> bool:
         """Tell the live ones that do not hold it yet. Returns whether all that were told hold it now."""
-        lacking = [each for each in self.gateways.values() if self.is_live(each) and each.state.held != document.held]
-        if lacking:
-            body = msgspec.json.encode(document)
-            request = Request("put document", "PUT", "/v1/document", headers=JSON, body=body, seconds=PUT_SECONDS)
-            await asyncio.gather(*(self._tell(each, request) for each in lacking))
-        return all(each.state.held == document.held for each in lacking)
+        lacking = [each for each in self.gateways.values() if self.is_live(each) and not holds(each.state, document)]
+        whole = Whole(document)
+        await asyncio.gather(*(self._push(each, whole, history.delta(each.state)) for each in lacking))
+        return all(holds(each.state, document) for each in lacking)
+
+    async def _push(self, gateway: Gateway, whole: "Whole", delta: Delta | None) -> None:
+        """What differs, if that is known; everything, if the gateway has something else after all."""
+        fitting = gateway_document.understood(whole.document, gateway.state.schemas)
+        if fitting is not whole.document:
+            whole, delta = Whole(fitting), None
+        if delta is not None:
+            body = msgspec.json.encode(delta)
+            request = Request("patch document", "PATCH", "/v1/document", headers=JSON, body=body, seconds=PUT_SECONDS)
+            await self._tell(gateway, request)
+            if gateway.failing_since is not None or holds(gateway.state, whole.document):
+                return
+            if gateway.state.held.age >= whole.document.held.age:
+                return  # somebody else told it something newer
+        request = Request("put document", "PUT", "/v1/document", headers=JSON, body=whole.body, seconds=PUT_SECONDS)
+        await self._tell(gateway, request)
 
     async def beat(self, document: Callable[[], Document], turned: Callable[[], None], *, every: float) -> None:
         """Tell each gateway, again and again, that there is a leader.
@@ -78,7 +96,7 @@ class Agents:
                 await self._tell(
                     gateway, Request("heartbeat", "POST", "/v1/heartbeat", headers=JSON, body=body, seconds=GRACE)
                 )
-                lacks = gateway.failing_since is None and gateway.state.held != newest.held
+                lacks = gateway.failing_since is None and not holds(gateway.state, newest)
                 if lacks or (self.is_live(gateway), gateway.state.vrrp) != (live, vrrp):
                     turned()
                 live, vrrp = self.is_live(gateway), gateway.state.vrrp
@@ -90,7 +108,7 @@ class Agents:
         It was told by a leader whose epoch is not below ours, which happens when the Lease was lost and the gateway
         could not be asked: what we send, it refuses.
         """
-        foreign: list[Held] = [each.state.held for each in self.gateways.values() if each.state.held != document.held]
+        foreign: list[Held] = [each.state.held for each in self.gateways.values() if not holds(each.state, document)]
         return max((held.epoch for held in foreign if held.age >= document.held.age), default=None)
 
     def live(self) -> bool:
@@ -103,7 +121,19 @@ class Agents:
 
     def hold(self, document: Document) -> bool:
         """Whether every live gateway holds a document."""
-        return all(each.state.held == document.held for each in self.gateways.values() if self._counts(each))
+        return all(holds(each.state, document) for each in self.gateways.values() if self._counts(each))
+
+    def left_out(self, document: Document) -> dict[str, tuple[str, LeftOut]]:
+        """What a live gateway does not serve of its document: by Service, who does not, and the first thing."""
+        counting = [each for each in self.gateways.values() if self._counts(each)]
+        found = {one.service: (each.name, one) for each in reversed(counting) for one in reversed(each.state.left_out)}
+        for each in counting:
+            newest = max(each.state.schemas, default=1)
+            if newest < gateway_document.SCHEMAS[-1]:
+                version = each.state.version
+                old = (one for one in document.forwards if gateway_document.needs(one) > newest)
+                found |= {one.service: (each.name, gateway_document.too_new(one, version)) for one in old}
+        return found
 
     def is_live(self, gateway: Gateway) -> bool:
         return _recent(gateway.failing_since)
@@ -116,11 +146,11 @@ class Agents:
             response = await gateway.sender.send(request)
             if response.status in STATES:
                 state = msgspec.json.decode(response.body, type=State)
-                obeyed = request.method == "PUT" or state.held != gateway.state.held
+                obeyed = request.method in DOCUMENTS or state.held != gateway.state.held
                 gateway.state = state
                 self._answered(gateway, obeyed=obeyed)
                 return
-            if request.method == "PUT":
+            if request.method in DOCUMENTS:
                 self._refused(gateway, _refusal(response))
             else:
                 self._failed(gateway, request.what, _refusal(response))
@@ -150,6 +180,23 @@ class Agents:
         gateway.failure = failure
         if gateway.failing_since is None:
             gateway.failing_since = asyncio.get_running_loop().time()
+
+
+class Whole:
+    """A document and its text, which is made only if somebody needs all of it."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+
+    @cached_property
+    def body(self) -> bytes:
+        return msgspec.json.encode(self.document)
+
+
+def holds(state: State, document: Document) -> bool:
+    """Whether a gateway was told just this, and serves it but for what it says."""
+    digest = gateway_document.understood(document, state.schemas).digest
+    return state.held.age == document.held.age and (state.told or state.held.digest) == digest
 
 
 def _recent(since: float | None) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Iterable
 
 from mooring.controller.agents import Agents
 from mooring.core import gateway_document, picture
+from mooring.core.history import History
 from mooring.core.picture import Gateways
 from mooring.kube.election import Term
 from mooring.model.gateway import Document, Forward
@@ -23,6 +24,7 @@ class Pushing:
         self._raise_epoch = raise_epoch
         self._seed = seed
         self.document = NOTHING
+        self._history = History()
         self._named: frozenset[str] = frozenset()
         self._acknowledged: dict[str, frozenset[tuple[str, str, int]]] | None = None
 
@@ -38,8 +40,9 @@ class Pushing:
         document = gateway_document.document(wanted, epoch=self._term.epoch, generation=generation, seed=self._seed)
         if (document.epoch, document.digest) != (self.document.epoch, self.document.digest):
             self.document = document
+            self._history.add(document)
             self._named = frozenset(each.service for each in document.forwards)
-        everywhere = await self._agents.push(self.document)
+        everywhere = await self._agents.push(self.document, self._history)
         ahead = self._agents.ahead_of(self.document)
         if ahead is not None:
             await self._raise_epoch(self._term, ahead)
@@ -54,5 +57,6 @@ class Pushing:
 
     def gateways(self) -> Gateways:
         """What all live gateways have acknowledged, if they all hold the newest document."""
-        held = self._agents.hold(self.document)
-        return Gateways(self._acknowledged if held else None, self._agents.live(), self._agents.holder())
+        agents = self._agents
+        known = self._acknowledged if agents.hold(self.document) else None
+        return Gateways(known, agents.live(), agents.holder(), agents.left_out(self.document))

@@ -102,6 +102,10 @@ def _is_v4(text: str) -> bool:
     return _parses(ipaddress.IPv4Address, text)
 
 
+def _is_v4_or_nothing(text: str) -> bool:
+    return not text or _is_v4(text)
+
+
 def _is_endpoint(text: str) -> bool:
     host, _, port = text.rpartition(":")
     if not 1 <= int(port) <= LAST_PORT:
@@ -127,4 +131,4 @@ def _parses(parser: Callable[[str], object], text: str) -> bool:
     return True
 
 
-HOLDS = {"endpoint": _is_endpoint, "v4": _is_v4, "also": _is_also}
+HOLDS = {"endpoint": _is_endpoint, "v4": _is_v4, "v4 or nothing": _is_v4_or_nothing, "also": _is_also}

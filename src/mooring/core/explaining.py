@@ -134,21 +134,9 @@ def _allocated(seen: Seen, trouble: Trouble | None) -> Verdict:
 
 
 def _programmed(seen: Seen) -> Verdict:
-    if not seen.live:
-        return _ill(
-            Reason.NO_GATEWAY,
-            "No gateway answers the controller; what they serve already, they may go on serving",
-            "See that `mooring agent` runs on the gateways and that their certificates are valid",
-        )
-    if not seen.holder:
-        return _ill(
-            Reason.NO_HOLDER,
-            "No gateway that answers the controller holds the addresses",
-            "See that keepalived runs on the gateways, and `mooring agent` on the one that is master",
-        )
-    if not seen.served:
-        fact = "Not every live gateway has acknowledged it yet"
-        return _ill(Reason.WAITING_FOR_GATEWAYS, fact, "It comes by itself; `mooring status` shows who lacks it")
+    lacking = _unreached(seen)
+    if lacking is not None:
+        return lacking
     if not seen.endpoints:
         return _well(
             Reason.NO_ENDPOINTS,
@@ -163,6 +151,29 @@ def _programmed(seen: Seen) -> Verdict:
             "Take them out of its EndpointSlices",
         )
     return _well(Reason.PROGRAMMED, "All live gateways serve it")
+
+
+def _unreached(seen: Seen) -> Verdict | None:
+    """Why the gateways do not do what it wants."""
+    if not seen.live:
+        return _ill(
+            Reason.NO_GATEWAY,
+            "No gateway answers the controller; what they serve already, they may go on serving",
+            "See that `mooring agent` runs on the gateways and that their certificates are valid",
+        )
+    if not seen.holder:
+        return _ill(
+            Reason.NO_HOLDER,
+            "No gateway that answers the controller holds the addresses",
+            "See that keepalived runs on the gateways, and `mooring agent` on the one that is master",
+        )
+    if seen.refused is not None:
+        fact, fix = seen.refused
+        return _ill(Reason.GATEWAY_REFUSES, fact.rstrip("."), fix)
+    if not seen.served:
+        fact = "Not every live gateway has acknowledged it yet"
+        return _ill(Reason.WAITING_FOR_GATEWAYS, fact, "It comes by itself; `mooring status` shows who lacks it")
+    return None
 
 
 def _waiting() -> Verdict:

@@ -26,6 +26,11 @@ class Heard(Struct, frozen=True):
     behind_since: float | None = None
 
 
+def never(now: float) -> Heard:
+    """Of one that has just been started, and does not know what the others do: it gives way until it hears a leader."""
+    return Heard(now - GRACE - HOLDING - 1)
+
+
 def after(heard: Heard, beat: Heartbeat, held: Held, *, now: float) -> Heard:
     """What is known after a heartbeat.
 

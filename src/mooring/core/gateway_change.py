@@ -1,59 +1,53 @@
-"""How a gateway gets from what is in force to a document: which rules, which addresses, in which order.
+"""In which order a gateway gets from what is in force to what it was told.
 
 addresses  ->  steps
 ---------      -----
-the same       rules of the new document
-others         rules of old and new, then the addresses of the new one, then rules of the new document
-unknown        the same; an address that may be held and that nobody knows more of serves nothing
+the same       rules
+others         rules that come or change, then the addresses, then the rules that go
+unsure         the same; an address that may be held and that nobody knows more of serves nothing until it is gone
 
 So an address is never held without its rules, and whatever is served is served by its old rule or by its new one.
-Where both have a rule for the same, the new one stands from the first step on.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Mapping
 
-import msgspec
 from msgspec import Struct
 
-from mooring.core import ruleset
-from mooring.model.gateway import Backend, Document, Forward
+from mooring.model.gateway import Backend, Forward, Place
+
+Wanted = Mapping[Place, Forward | None]
+"""By what can be served once: what it is to become. None: nothing."""
 
 
-class Present(Struct, frozen=True):
-    """What is in force.
+class Change(Struct, frozen=True):
+    """What is wanted of some places, which addresses the host may hold, and which it is to hold.
 
-    `forwards`: what the rules are made of, if they are `known`; else everything is loaded anew. `addresses`: those
-    that the host may hold; if VRRP is not `settled`, it has still to be told of them, or may not have obeyed.
+    `bare`: of those that it may hold, those that nothing is known of.
     """
 
-    forwards: tuple[Forward, ...] = ()
-    known: bool = False
-    seed: int = 0
-    chains: int = 0
-    addresses: frozenset[str] = frozenset()
-    settled: bool = False
+    wanted: Wanted
+    held: frozenset[str]
+    addresses: frozenset[str]
+    bare: frozenset[str] = frozenset()
 
 
 class SetRules(Struct, frozen=True):
-    """Carry out a text for nft: one transaction."""
+    """Let these places be as told: one transaction."""
 
-    text: str
-    whole: bool
-    after: Present
+    wanted: Wanted
 
 
 class SetAddresses(Struct, frozen=True):
     """Tell VRRP which addresses there are, and wait until the host has done what follows from that."""
 
     addresses: frozenset[str]
-    after: Present
 
 
 Step = SetRules | SetAddresses
 
 
 class Flow(Struct, frozen=True, order=True):
-    """What clients sent from an address to one backend; without connections, nothing else ends it."""
+    """What clients sent from an address to one backend."""
 
     address: str
     protocol: str
@@ -61,51 +55,32 @@ class Flow(Struct, frozen=True, order=True):
     backend: Backend
 
 
-def steps(present: Present, document: Document) -> tuple[Step, ...]:
-    """What is to be done, in order. Each step tells what is in force when it is done."""
-    wanted = frozenset(each.address for each in document.forwards)
-    if present.settled and present.addresses == wanted:
-        return tuple(_rules(present, document.forwards, document.seed))
-    first = tuple(_rules(present, union(present, document), document.seed))
-    between = first[-1].after if first else present
-    move = SetAddresses(wanted, msgspec.structs.replace(between, addresses=wanted, settled=True))
-    return (*first, move, *_rules(move.after, document.forwards, document.seed))
+def steps(change: Change, *, fits: bool, settled: bool) -> tuple[Step, ...]:
+    """What is to be done, in order.
+
+    `fits`: the rules are what we think, and for the same seed; else they are loaded anew. `settled`: VRRP has obeyed.
+    """
+    if settled and (change.held is change.addresses or change.held == change.addresses):
+        return (SetRules(change.wanted),) if change.wanted or not fits else ()
+    shut = {each.place: each for each in map(shut_off, sorted(change.bare))}
+    come = {place: forward for place, forward in change.wanted.items() if forward is not None} | shut
+    go = dict.fromkeys((place for place, forward in change.wanted.items() if forward is None)) | dict.fromkeys(shut)
+    first = (SetRules(come),) if come or not fits else ()
+    last = (SetRules(go),) if go else ()
+    return (*first, SetAddresses(change.addresses), *last)
 
 
-def union(present: Present, document: Document) -> tuple[Forward, ...]:
-    """The new forwards, the old ones that they do not replace, and addresses that serve nothing."""
-    both = ruleset.by_key(present.forwards) | ruleset.by_key(document.forwards)
-    served = {each.address for each in both.values()}
-    return (*both.values(), *(shut(each) for each in sorted(present.addresses - served)))
-
-
-def shut(address: str) -> Forward:
+def shut_off(address: str) -> Forward:
     """An address that is ours and serves nothing. No Service has port 0."""
     return Forward(address, "TCP", 0, "")
 
 
-def ended_flows(present: Present, document: Document) -> tuple[Flow, ...]:
-    """What would go on to backends that are gone. Connections end by themselves, flows of UDP do not."""
-    after = ruleset.by_key(document.forwards)
+def ended_flows(old: Iterable[Forward], wanted: Wanted, protocols: frozenset[str]) -> tuple[Flow, ...]:
+    """What would go on to backends that are gone, of these protocols. Connections end by themselves, UDP does not."""
     found: set[Flow] = set()
-    for each in present.forwards:
-        new = after.get((each.address, each.protocol, each.port))
-        if each.protocol != "UDP" or new == each:
-            continue
-        gone = frozenset(each.backends) - frozenset(new.backends if new else ())
-        found |= {Flow(each.address, each.protocol, each.port, backend) for backend in gone}
+    for each in old:
+        new = wanted.get(each.place)
+        if each.protocol in protocols:
+            gone = frozenset(each.backends) - frozenset(new.backends if new else ())
+            found |= {Flow(each.address, each.protocol, each.port, backend) for backend in gone}
     return tuple(sorted(found))
-
-
-def _rules(present: Present, forwards: tuple[Forward, ...], seed: int) -> Iterator[SetRules]:
-    if present.known and present.forwards is forwards and present.seed == seed:
-        return
-    most = max((len(each.backends) for each in forwards), default=0)
-    if not present.known or present.seed != seed or present.chains < most:
-        chains = ruleset.chains(forwards)
-        after = msgspec.structs.replace(present, forwards=forwards, known=True, seed=seed, chains=chains)
-        yield SetRules(ruleset.load(forwards, seed=seed, chains=chains), whole=True, after=after)
-        return
-    text = ruleset.change(present.forwards, forwards)
-    if text:
-        yield SetRules(text, whole=False, after=msgspec.structs.replace(present, forwards=forwards))

@@ -1,23 +1,49 @@
-"""The document for the gateways, from the Services that are mapped. Same Services, same bytes."""
+"""The document for the gateways, from the Services that are mapped; and what differs between two of them.
+
+The digest of a document is a sum over its forwards, each with a hash of its own: the order does not matter, and a
+change of one forward changes the sum by that forward alone, however many others there are.
+"""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
 from mooring.core import endpoints
-from mooring.model.gateway import Document, Forward
+from mooring.model.gateway import Delta, Document, Forward, Held, LeftOut, Place
 from mooring.model.kubernetes import EndpointSlice, Service
+
+SUMS = 1 << 256
+USUAL_AFFINITY = 10800
+NOBODY = ("0.0.0.0/32", "::/128")
+"""No client has this address."""
+SCHEMAS = (1, 2)
+"""The versions of documents. In 2 forwards have `affinity` and `sources`."""
 
 
 def forwards(service: Service, address: str, slices: Iterable[EndpointSlice]) -> tuple[Forward, ...]:
     """What one Service wants served at an address, by the endpoints that its slices tell."""
-    name, kept = str(service.name), tuple(slices)
+    name, kept, allowed = str(service.name), tuple(slices), sources(service, address)
     ports = {(port.protocol, port.port): port for port in service.spec.ports}
     return tuple(
-        Forward(address, protocol, number, name, endpoints.backends(port, address, kept))
+        Forward(address, protocol, number, name, endpoints.backends(port, address, kept), affinity(service), allowed)
         for (protocol, number), port in sorted(ports.items())
     )
+
+
+def affinity(service: Service) -> int:
+    """For how many seconds its clients come back to their backend."""
+    if service.spec.session_affinity != "ClientIP":
+        return 0
+    config = service.spec.session_affinity_config
+    return config.client_ip.timeout_seconds if config is not None and config.client_ip is not None else USUAL_AFFINITY
+
+
+def sources(service: Service, address: str) -> tuple[str, ...]:
+    """Who may call a Service at an address. Whose ranges are all of the other family lets nobody in there."""
+    wanted = service.spec.load_balancer_source_ranges
+    fitting = tuple(sorted({each.strip() for each in wanted if (":" in each) == (":" in address)}))
+    return fitting if fitting or not wanted else (NOBODY[":" in address],)
 
 
 def document(wanted: Iterable[Forward], *, epoch: int, generation: int, seed: int) -> Document:
@@ -25,11 +51,63 @@ def document(wanted: Iterable[Forward], *, epoch: int, generation: int, seed: in
     return Document(epoch, generation, digest(ordered, seed), ordered, seed)
 
 
-def digest(ordered: tuple[Forward, ...], seed: int) -> str:
+def digest(forwards: Iterable[Forward], seed: int) -> str:
     """What two documents have in common that make gateways do the same."""
-    return hashlib.sha256(msgspec.json.encode((seed, ordered))).hexdigest()
+    return _text(_seed_weight(seed) + sum(map(weight, forwards)))
+
+
+def digest_after(before: str, gone: Iterable[Forward], come: Iterable[Forward]) -> str:
+    """The digest of a document of which some forwards are gone and others have come."""
+    return _text(int(before, 16) - sum(map(weight, gone)) + sum(map(weight, come)))
+
+
+def weight(forward: Forward) -> int:
+    """What one forward adds to the digest."""
+    return int.from_bytes(hashlib.sha256(msgspec.json.encode(forward)).digest(), "big")
+
+
+def by_place(forwards: Iterable[Forward]) -> dict[Place, Forward]:
+    """What is to be forwarded by what must not be there twice; of two, the later one."""
+    return {each.place: each for each in forwards}
+
+
+def delta(base: Held, new: Held, places: Iterable[Place], wanted: Mapping[Place, Forward]) -> Delta:
+    """What a gateway that holds `base` is told, if it differs from what is wanted at these places alone."""
+    changed = sorted(set(places))
+    put = tuple(wanted[each] for each in changed if each in wanted)
+    removed = tuple(each for each in changed if each not in wanted)
+    return Delta(base, new.epoch, new.generation, new.digest, put, removed)
+
+
+def understood(document: Document, schemas: Iterable[int]) -> Document:
+    """What of a document can be told to a gateway that knows these versions of documents."""
+    newest = max(schemas, default=SCHEMAS[0])
+    if newest >= SCHEMAS[-1] or all(needs(each) <= newest for each in document.forwards):
+        return document
+    kept = tuple(each for each in document.forwards if needs(each) <= newest)
+    return Document(document.epoch, document.generation, digest(kept, document.seed), kept, document.seed)
+
+
+def needs(forward: Forward) -> int:
+    """The oldest version of documents in which a forward can be told."""
+    return 2 if forward.affinity or forward.sources else 1
+
+
+def too_new(forward: Forward, version: str) -> LeftOut:
+    """What is not told to a gateway of an older version."""
+    told = f"the gateway's agent ({version or 'unknown version'}) knows neither affinity nor ranges of sources"
+    advice = "upgrade the agent of that gateway"
+    return LeftOut(forward.service, *forward.place, "AgentTooOld", told, advice)
 
 
 def seed(cluster: str) -> int:
     """By which the gateways of a cluster choose backends: the same for as long as there is that cluster."""
     return int.from_bytes(hashlib.sha256(cluster.encode()).digest()[:4])
+
+
+def _seed_weight(seed: int) -> int:
+    return int.from_bytes(hashlib.sha256(b"seed %d" % seed).digest(), "big")
+
+
+def _text(total: int) -> str:
+    return f"{total % SUMS:064x}"

@@ -59,6 +59,8 @@ class Seen(Struct, frozen=True):
     """A gateway that answers holds the addresses."""
     left_out: tuple[str, ...] = ()
     """Why some of its endpoints get no packets."""
+    refused: tuple[str, str] | None = None
+    """Why a live gateway does not serve it, and what to do."""
     endpoints: bool = True
     """Every port of it has an endpoint to send packets to."""
 
@@ -99,9 +101,7 @@ def unsupported(service: Service) -> tuple[str, ...]:
     """What a Service wants and no gateway does yet. A wish is granted or refused, but never ignored."""
     spec = service.spec
     wishes = {
-        "spec.loadBalancerSourceRanges": bool(spec.load_balancer_source_ranges),
         "spec.loadBalancerIP": bool(spec.load_balancer_ip),
-        "spec.sessionAffinity ClientIP": spec.session_affinity == "ClientIP",
         "spec.externalTrafficPolicy Local": spec.external_traffic_policy == "Local",
     }
     return tuple(wish for wish, wanted in wishes.items() if wanted)

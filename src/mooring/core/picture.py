@@ -4,7 +4,7 @@ The controller keeps it up to date as things change; `mooring why` and `mooring 
 Whose a port is, is told by the Services' annotations and by nothing else.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
@@ -13,7 +13,7 @@ from mooring.core.addresses import Addresses
 from mooring.core.allocation import Allocations
 from mooring.core.mapping import Seen
 from mooring.model.cloud import PortId
-from mooring.model.gateway import Document, Forward
+from mooring.model.gateway import Document, Forward, LeftOut
 from mooring.model.kubernetes import EndpointSlice, Name, Service
 
 GROUPS: Mapping[str, Callable[[Name], Hashable]] = {
@@ -31,13 +31,22 @@ class Gateways(Struct, frozen=True):
     live: bool = True
     holder: bool = True
     """One of the live ones holds the addresses; else packets go to one of which nothing is known."""
+    left_out: Mapping[str, tuple[str, LeftOut]] = {}
+    """What one of the live ones does not serve of what it acknowledged: by Service, which gateway, and what."""
 
     def serve(self, service: Service, wanted: tuple[Forward, ...]) -> bool:
         """Whether they do what a Service wants, be it that it is gone. Endpoints may lag behind for a moment."""
         if self.acknowledged is None:
             return False
+        if self.refused(service):
+            return False
         known = self.acknowledged.get(str(service.name), frozenset()) == places(wanted)
         return known and ((self.live and self.holder) or not wanted)
+
+    def refused(self, service: Service) -> tuple[str, LeftOut] | None:
+        """Which gateway does not serve a part of a Service at all, and why."""
+        found = self.left_out.get(str(service.name))
+        return found if found is not None and not found[1].backend else None
 
 
 def places(forwards: Iterable[Forward]) -> frozenset[tuple[str, str, int]]:
@@ -50,6 +59,17 @@ def acknowledged(document: Document) -> dict[str, frozenset[tuple[str, str, int]
     for each in document.forwards:
         found.setdefault(each.service, []).append(each)
     return {service: places(forwards) for service, forwards in found.items()}
+
+
+def _left_out(gateways: Gateways, service: Service) -> Iterator[str]:
+    found = gateways.left_out.get(str(service.name))
+    if found is not None and found[1].backend:
+        yield f"{found[0]}: {found[1].message}"
+
+
+def _refused(gateways: Gateways, service: Service) -> tuple[str, str] | None:
+    found = gateways.refused(service)
+    return None if found is None else (f"Gateway {found[0]} does not serve it: {found[1].message}", found[1].advice)
 
 
 class _Made(Struct, frozen=True):
@@ -134,7 +154,8 @@ class Picture:
             live=gateways.live,
             holder=gateways.holder,
             endpoints=all(each.backends for each in wanted),
-            left_out=endpoints.left_out(slices),
+            left_out=(*endpoints.left_out(slices), *_left_out(gateways, service)),
+            refused=_refused(gateways, service),
         )
 
     def _fits(self, service: Service, port: PortId) -> bool:

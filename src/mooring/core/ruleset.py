@@ -1,32 +1,59 @@
-"""The gateways' rules as nft text, from what is to be forwarded. Same input, same bytes.
+"""The rules of a gateway as nft text: the same for all Services, which are elements of the maps and sets in it.
 
-One table of our own for each family. What differs from Service to Service are elements of named maps and sets; the
-rules are the same for all. So a change of one endpoint is a change of a few elements, whatever else there is.
+One table of our own for each family. What differs from Service to Service are elements (core.elements): so a change of
+one endpoint is a change of a few elements, and a first packet is looked up as fast whatever else there is.
 
-map or set  key                                   value
-----------  ------------------------------------  ------------------------------------------------
-services    address . protocol . port             the chain for its number of backends
-be          address . protocol . port . slot      backend's address . port
+map or set  key                                       value
+----------  ----------------------------------------  -----------------------------------------------------------
+services    address . protocol . port                 the chain for its number of backends, or `sticky`
+be          address . protocol . port . slot          backend's address . port
 backends    backend's address . protocol . port
+hosts       backend's address
 vips        address
+counted     address . protocol . port                 with a counter of connections
+limited     address . protocol . port                 only those in `allowed` are let in
+allowed     address . protocol . port . client
+learning    address . protocol . port                 the chain that remembers clients for so long
+affinity    client . address . protocol . port        backend's address . port; filled by packets
+received    address . protocol . port                 with a counter of bytes, if those are counted; `sent` as well
 
 A backend is chosen by a hash of the client's address and port with a seed that all gateways share: whichever gateway a
-connection moves to, it chooses the same. Only addresses and numbers get into the text, and they are parsed on the way.
+connection moves to, it chooses the same. Clients that are to come back to their backend are hashed by their address
+alone, into slots of which most stay what they are when backends come and go; and they are remembered.
+
+A table is made in the dark (`dormant`): filled in peace, and then it takes the place of another in one step. Only
+numbers and names of ours get into the text.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from typing import Literal
 
 from msgspec import Struct
 
-from mooring.core import plain_address
-from mooring.model.gateway import Backend, Forward
-
-TABLE = "mooring"
+TABLES = ("mooring_a", "mooring_b")
+"""One is in force, the other is where the next one is made."""
 FEWEST_CHAINS = 64
-PROTOCOLS = frozenset({"TCP", "UDP", "SCTP"})
+SLOTS = 256
+"""Of a Service whose clients come back to their backend."""
+MOST_REMEMBERED = 65536
+"""Clients that come back, of all Services together. Those that are one too many are hashed only."""
 
-Elements = Mapping[str, Mapping[str, str]]
-"""By map or set: keys and values. A set's values are empty."""
+Source = Literal["vip", "never", "masquerade"]
+
+
+class Mode(Struct, frozen=True):
+    """What the operator chose for all Services."""
+
+    source: Source = "vip"
+    denied: Literal["reject", "drop"] = "reject"
+    counters: Literal["connections", "bytes", "endpoints"] = "connections"
+
+
+class Skeleton(Struct, frozen=True):
+    """What the text depends on: the seed, for how many backends it has chains, and what the operator chose."""
+
+    seed: int = 0
+    chains: int = 0
+    mode: Mode = Mode()
 
 
 class Family(Struct, frozen=True):
@@ -38,114 +65,74 @@ class Family(Struct, frozen=True):
 
 
 FAMILIES = (Family(4, "ip", "ipv4_addr"), Family(6, "ip6", "ipv6_addr"))
-ORDER = ("services", "be", "backends", "vips")
 
 
-def chains(forwards: Iterable[Forward]) -> int:
-    """For how many backends a load must be prepared: nft takes chains for a map only together with the map."""
-    most = max((len(each.backends) for each in forwards), default=0)
+def chains(most: int) -> int:
+    """For how many backends a table is prepared: nft takes chains for a map only together with the map."""
     return max(FEWEST_CHAINS, 1 << (most - 1).bit_length() if most else 0)
 
 
-def load(forwards: Iterable[Forward], *, seed: int, chains: int) -> str:
-    """Everything, in place of everything that was there. One transaction."""
-    kept = tuple(forwards)
-    parts = []
-    for family in FAMILIES:
-        parts.append(_skeleton(family, seed, chains))
-        parts += _added(family, elements(kept, family))
-    return "\n".join(parts) + "\n"
+def chain(backends: int) -> str:
+    """The chain that chooses one of so many."""
+    return f"n{backends:d}"
 
 
-def change(old: Iterable[Forward], new: Iterable[Forward]) -> str:
-    """What leads from one state to another; empty, if they are the same. One transaction.
+def memory(seconds: int) -> str:
+    """The chain that remembers clients for so long.
 
-    Looks closely only at what differs, and at what shares an address or a backend with it. To know that, addresses
-    have to be in their one usual spelling.
+    It is made when it is needed, and not by text: nft 1.0.6 breaks down over such a rule for IPv6.
     """
-    before, after = by_key(old), by_key(new)
-    gone = [each for key, each in before.items() if after.get(key) != each]
-    come = [each for key, each in after.items() if before.get(key) != each]
-    if not gone and not come:
-        return ""
-    shared = _sharing((each for key, each in after.items() if before.get(key) == each), gone, come)
-    lines: list[str] = []
-    for family in FAMILIES:
-        had, wanted = elements((*gone, *shared), family), elements((*come, *shared), family)
-        lines += _removed(family, had, wanted)
-        lines += _added(family, {name: _new(had[name], wanted[name]) for name in ORDER})
-    return "\n".join(lines) + "\n" if lines else ""
+    return f"t{seconds:d}"
 
 
-def by_key(forwards: Iterable[Forward]) -> dict[tuple[str, str, int], Forward]:
-    """What is to be forwarded by what must not be there twice; of two, the later one."""
-    return {(each.address, each.protocol, each.port): each for each in forwards}
+def table(name: str, skeleton: Skeleton) -> str:
+    """Both families' tables of that name, empty and in the dark, whatever was there. One transaction."""
+    return "\n".join(_table(_known(name), family, skeleton) for family in FAMILIES) + "\n"
 
 
-def elements(forwards: Iterable[Forward], family: Family) -> Elements:
-    """What the maps and sets of a family hold."""
-    found: dict[str, dict[str, str]] = {name: {} for name in ORDER}
-    for each in forwards:
-        address = plain_address.parsed(each.address)
-        if address.version != family.version:
-            continue
-        protocol = _protocol(each.protocol)
-        key = f"{address} . {protocol} . {each.port:d}"
-        found["vips"][str(address)] = ""
-        if each.backends:
-            found["services"][key] = f"goto n{len(each.backends):d}"
-        for slot, backend in enumerate(each.backends):
-            target = plain_address.parsed(backend.address)
-            if target.version != family.version:
-                raise ValueError(f"{each.service}: the backend {target} is not of the same family as {address}")
-            found["be"][f"{key} . {slot:d}"] = f"{target} . {backend.port:d}"
-            found["backends"][f"{target} . {protocol} . {backend.port:d}"] = ""
-    return found
-
-
-def _protocol(name: str) -> str:
-    """A closed list: nothing else reaches the text."""
-    if name not in PROTOCOLS:
-        raise ValueError(f"{name!r} is not a protocol that can be forwarded")
-    return name.lower()
-
-
-def _sharing(others: Iterable[Forward], gone: list[Forward], come: list[Forward]) -> list[Forward]:
-    """Of the others, those that have an address or a backend which appears or vanishes elsewhere: there it stays."""
-    addresses = {each.address for each in gone} ^ {each.address for each in come}
-    backends = {one for _, one in _targets(gone) ^ _targets(come)}
-    if not addresses and not backends:
-        return []
-    return [each for each in others if each.address in addresses or not backends.isdisjoint(each.backends)]
-
-
-def _targets(forwards: Iterable[Forward]) -> set[tuple[str, Backend]]:
-    return {(each.protocol, one) for each in forwards for one in each.backends}
-
-
-def _skeleton(family: Family, seed: int, chains: int) -> str:
-    ip, kind = family.name, family.type
+def _table(name: str, family: Family, skeleton: Skeleton) -> str:
+    ip, kind, mode = family.name, family.type, skeleton.mode
     key = f"{ip} daddr . meta l4proto . th dport"
+    sought = f"{kind} . inet_proto . inet_service"
+    counted = "\n".join(f"  set {each} {{ type {sought}; counter; }}" for each in counters(mode))
     choices = "\n".join(
-        f"  chain n{number} {{ dnat {ip} to {key} . jhash {ip} saddr . th sport mod {number} seed {seed:#x} map @be; }}"
-        for number in range(1, chains + 1)
+        f"  chain {chain(number)} {{ dnat {ip} to {key} . "
+        f"jhash {ip} saddr . th sport mod {number} seed {skeleton.seed:#x} map @be; }}"
+        for number in range(1, skeleton.chains + 1)
     )
-    return f"""table {ip} {TABLE}
-delete table {ip} {TABLE}
-table {ip} {TABLE} {{
-  map be {{ typeof {key} . numgen inc mod 65536 : {ip} daddr . th dport; }}
-  map services {{ type {kind} . inet_proto . inet_service : verdict; }}
-  set backends {{ type {kind} . inet_proto . inet_service; }}
+    each_counts = _if(mode.counters == "endpoints", " counter;")
+    outside = "drop" if mode.denied == "drop" else "accept"  # then it is refused as if nothing were served
+    return f"""table {ip} {name}
+delete table {ip} {name}
+table {ip} {name} {{
+  flags dormant;
+  map be {{ typeof {key} . numgen inc mod 65536 : {ip} daddr . th dport;{each_counts} }}
+  map services {{ type {sought} : verdict; }}
+  set backends {{ type {sought}; }}
+  set hosts {{ type {kind}; }}
   set vips {{ type {kind}; }}
+  set limited {{ type {sought}; }}
+  set allowed {{ type {sought} . {kind}; flags interval; }}
+  map learning {{ type {sought} : verdict; }}
+  map affinity {{ type {kind} . {sought} : {kind} . inet_service; size {MOST_REMEMBERED}; flags dynamic,timeout; }}
+{counted}
 {choices}
+  chain sticky {{
+    dnat {ip} to {ip} saddr . {key} map @affinity
+    dnat {ip} to {key} . jhash {ip} saddr mod {SLOTS} seed {skeleton.seed:#x} map @be
+  }}
   chain pre {{ type nat hook prerouting priority dstnat; policy accept;
+    {key} @limited {key} . {ip} saddr != @allowed {outside}
+    {key} @counted
     {key} vmap @services
   }}
   chain post {{ type nat hook postrouting priority srcnat; policy accept;
-    ct status dnat ct original {ip} daddr @vips snat {ip} to ct original {ip} daddr
+    {_source(family, mode.source)}
   }}
   chain guard {{ type filter hook forward priority filter; policy accept;
     ct state new {ip} saddr . meta l4proto . th sport @backends drop
+    ct state new ct status dnat meta l4proto tcp {_service(family)} vmap @learning
+    ct state new ct status dnat meta l4proto udp {_service(family)} vmap @learning
   }}
   chain in {{ type filter hook input priority filter; policy accept;
     ct status dnat ct original {ip} daddr @vips drop
@@ -155,24 +142,47 @@ table {ip} {TABLE} {{
     {ip} daddr @vips meta l4proto tcp drop
     {ip} daddr @vips meta l4proto udp reject
     {ip} daddr @vips meta l4proto sctp drop
-  }}
+  }}{_if(mode.counters != "connections", _traffic(family))}
 }}"""
 
 
-def _added(family: Family, wanted: Elements) -> Iterator[str]:
-    for name in ORDER:
-        if wanted[name]:
-            items = ", ".join(f"{key} : {value}" if value else key for key, value in sorted(wanted[name].items()))
-            yield f"add element {family.name} {TABLE} {name} {{ {items} }}"
+def counters(mode: Mode) -> tuple[str, ...]:
+    """The sets whose elements count."""
+    return ("counted",) if mode.counters == "connections" else ("counted", "received", "sent")
 
 
-def _removed(family: Family, had: Elements, wanted: Elements) -> Iterator[str]:
-    """What is gone, and what has another value: a value is changed by taking the element away and adding it."""
-    for name in ORDER:
-        gone = sorted(key for key, value in had[name].items() if wanted[name].get(key) != value)
-        if gone:
-            yield f"delete element {family.name} {TABLE} {name} {{ {', '.join(gone)} }}"
+def _service(family: Family) -> str:
+    """What the client sent to, in a rule that knows the protocol."""
+    return f"ct original {family.name} daddr . meta l4proto . ct original proto-dst"
 
 
-def _new(had: Mapping[str, str], wanted: Mapping[str, str]) -> dict[str, str]:
-    return {key: value for key, value in wanted.items() if had.get(key) != value}
+def _source(family: Family, source: Source) -> str:
+    """Whom backends see. One that calls its own Service has to see somebody else, or it answers itself."""
+    ours = f"ct status dnat ct original {family.name} daddr @vips"
+    as_address = f"snat {family.name} to ct original {family.name} daddr"
+    match source:
+        case "vip":
+            return f"{ours} {as_address}"
+        case "masquerade":
+            return f"{ours} masquerade"
+        case "never":
+            return f"{ours} {family.name} saddr @hosts {as_address}"
+
+
+def _traffic(family: Family) -> str:
+    rules = "\n".join(
+        f"    ct direction {direction} ct status dnat meta l4proto {protocol} {_service(family)} @{counted}"
+        for direction, counted in (("original", "received"), ("reply", "sent"))
+        for protocol in ("tcp", "udp", "sctp")
+    )
+    return f"\n  chain traffic {{ type filter hook forward priority filter + 1; policy accept;\n{rules}\n  }}"
+
+
+def _if(wanted: bool, text: str) -> str:  # noqa: FBT001 - it reads as a sentence
+    return text if wanted else ""
+
+
+def _known(name: str) -> str:
+    if name not in TABLES:
+        raise ValueError(f"{name!r} is not a table of ours")
+    return name

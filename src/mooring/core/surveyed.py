@@ -108,7 +108,7 @@ class Survey:
 
     def holds(self, state: State) -> bool | None:
         """Whether a gateway holds what it should; what two documents do alike, they have the same digest for."""
-        return None if self.document is None else state.held.digest == self.document.digest
+        return None if self.document is None else (state.told or state.held.digest) == self.document.digest
 
     @cached_property
     def lacking(self) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 Knows nothing of what the files are for.
 """
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +25,9 @@ class Disk(Protocol):
 
     def write(self, name: str, content: bytes) -> None:
         """Write a file anew; what it held is gone."""
+
+    def append(self, name: str, content: bytes) -> None:
+        """Write at the end of a file that is there."""
 
     def rename(self, old: str, new: str) -> None:
         """Let a file stand in the place of another."""
@@ -52,6 +56,16 @@ class Folder:
         with _told(self._path / name):
             self._path.mkdir(mode=0o700, parents=True, exist_ok=True)
             (self._path / name).write_bytes(content)
+
+    def append(self, name: str, content: bytes) -> None:
+        with _told(self._path / name):
+            descriptor = os.open(self._path / name, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
+            try:
+                written = os.write(descriptor, content)
+            finally:
+                os.close(descriptor)
+            if written < len(content):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def rename(self, old: str, new: str) -> None:
         with _told(self._path / new):

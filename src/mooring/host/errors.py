@@ -3,8 +3,12 @@
 HostError
  +- NftError            the kernel or the library refused rules
  |   +- NftMissing      there is no library
+ |   +- NftGone         what was to be changed is not there
  +- KeepalivedError     VRRP is not as it should be
+ +- AdvertsError        nobody can be heard on an interface
  +- DiskError           a file cannot be written or read
+ +- JournalDamaged      what was written is not what is read
+ +- Locked              another agent has the folder
  +- SettingError        a setting of the kernel cannot be set
  +- NetlinkError        the kernel does not say which addresses or connections it has
 """

@@ -3,96 +3,71 @@
 It is a daemon of its own and outlives us: whoever starts us again finds it by its pid file, and by the name of our
 configuration file in its command line, since the kernel gives numbers of dead processes to others. Knows nothing of
 what the configuration says.
+
+A configuration that keepalived refuses, or does not follow in time, leaves the one before it in its file: what the file
+says is what keepalived follows now, or will when it is itself again.
 """
 
 import os
 import signal
-import subprocess
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from msgspec import Struct
-
-from mooring.host import addresses
+from mooring.host import addresses, commands, links
 from mooring.host.errors import HostError
+from mooring.host.keepalived_files import Files
+from mooring.host.vrrp_fifo import Fifo
 from mooring.model.gateway import Vrrp
 
 PROGRAM = "keepalived"
 SECONDS = 3.0
 INTERVAL = 0.005
+FOR_EACH = 0.001
+"""Seconds that it has more for each address: ten thousand take it three on a busy host."""
 TEST_SECONDS = 30.0
 FEW = 4
-
-SCRIPT_MODE = 0o700
-UPTIME = Path("/proc/uptime")
-SCRIPT = """\
-#!/bin/sh
-# keepalived asks whether the agent lives, which writes again and again until when it should be taken to do so.
-# In hundredths of seconds since the host was started: no clock that somebody sets. What is far off is of another start.
-read -r now _ </proc/uptime && read -r until <"${0%/*}/alive" || exit 1
-left=$((until - ${now%.*}${now#*.}))
-[ "$left" -gt 0 ] && [ "$left" -lt 6000 ]
-"""
 
 
 class KeepalivedError(HostError):
     """keepalived cannot be started, refuses its configuration or does not obey it. The text says which and why."""
 
 
-class Files(Struct, frozen=True):
-    """Where things are in our folder."""
-
-    folder: Path
-
-    @property
-    def configuration(self) -> Path:
-        return self.folder / "keepalived.conf"
-
-    @property
-    def draft(self) -> Path:
-        return self.folder / "keepalived.new"
-
-    @property
-    def pid(self) -> Path:
-        return self.folder / "keepalived.pid"
-
-    @property
-    def vrrp_pid(self) -> Path:
-        return self.folder / "keepalived.vrrp.pid"
-
-    @property
-    def reload(self) -> Path:
-        return self.folder / "keepalived.reload"
-
-    @property
-    def stale(self) -> Path:
-        return self.folder / "stale"
-
-    @property
-    def alive(self) -> Path:
-        return self.folder / "alive"
-
-    @property
-    def script(self) -> Path:
-        return self.folder / "alive.sh"
-
-
 class Keepalived:
-    """One keepalived, with a folder of ours. `address` is on `interface` where it is master."""
+    """One keepalived of our own, with a folder of ours.
 
-    def __init__(self, folder: Path, *, interface: str, address: str, program: str = PROGRAM) -> None:
+    `address` is on `interface` where it is master; where there are several instances, each of the `further` ones has
+    another, in their order, and `instance_of` tells to which an address belongs that it is to hold. It has so many
+    `seconds` to do what it is told.
+    """
+
+    def __init__(  # noqa: PLR0913 - each is a fact of its own
+        self,
+        folder: Path,
+        *,
+        interface: str,
+        address: str,
+        further: tuple[str, ...] = (),
+        instance_of: Callable[[str], int] = lambda _: 0,
+        program: str = PROGRAM,
+        seconds: float = SECONDS,
+    ) -> None:
         self.files = Files(folder)
         self._interface = interface
-        self._address = address
+        self._advertised = (address, *further)
+        self._instance_of = instance_of
         self._program = program
+        self._seconds = seconds
+        self._configuration = self.files.configuration
+        self._draft = self.files.draft
+        self._fifo = Fifo(self.files.fifo)
 
     def configuration(self) -> str:
         """What it was given last; empty, if it never was."""
-        with _told():
+        with told():
             try:
-                return self.files.configuration.read_text()
+                return self._configuration.read_text()
             except FileNotFoundError:
                 return ""
 
@@ -101,136 +76,173 @@ class Keepalived:
 
         A master then has the addresses that it is to hold, and no longer those that it is to release.
         """
-        with _told():
-            self._write(text)
-            if self.running():
-                self._reload()
-            else:
-                self._start()
-        self._await(lambda: self._obeyed(held, released), "hold the addresses that it was given")
+        before = self.configuration()
+        with told():
+            self.files.prepare()
+            self._place(text)
+            try:
+                self._follow()
+            except KeepalivedError:
+                self._put_back(before)
+                raise
+            try:
+                more = FOR_EACH * len(held | released)
+                self._await(lambda: self._obeyed(held, released), "hold the addresses that it was given", more=more)
+            except KeepalivedError:
+                self._put_back(before)
+                with suppress(KeepalivedError):
+                    self._follow()
+                raise
 
     def start(self) -> None:
         """Start it with the configuration that it was given last."""
-        with _told():
+        with told():
             self._start()
 
     def running(self) -> bool:
         return self._pid() is not None
 
     def state(self) -> Vrrp:
+        """The addresses on the interface say most, whatever was heard before; master of one instance is master."""
         if not self.running():
             return Vrrp.STOPPED
-        return Vrrp.MASTER if self._address in addresses.held(self._interface) else Vrrp.BACKUP
+        if self.holding():
+            return Vrrp.MASTER
+        in_fault = not links.up(self._interface) or Vrrp.FAULT in self.heard().values()
+        return Vrrp.FAULT if in_fault else Vrrp.BACKUP
+
+    def holding(self) -> frozenset[int]:
+        """The instances that it is master of."""
+        return frozenset(number for number, each in enumerate(self._advertised) if addresses.is_here(each))
+
+    def changes(self) -> int | None:
+        """A descriptor that can be read when its state has changed, by `heard` alone; None, where nobody tells us."""
+        with told():
+            self.files.prepare()
+            return self._fifo.open()
+
+    def heard(self) -> Mapping[str, Vrrp]:
+        """What each instance said last that it is. Nothing, if none has said anything since we were started."""
+        with told():
+            return self._fifo.heard()
 
     def lower(self, by: int) -> None:
         """Lower its priority by so much."""
-        with _told():
-            self.files.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self.files.stale.write_text(f"{-by}\n")
+        with told():
+            self.files.lower(by)
 
     def mark_alive(self, seconds: float) -> None:
-        """Tell our script that we live. Written in its place: a full disk has no room for another."""
-        with _told():
-            self.files.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            until = int(UPTIME.read_text().split()[0].replace(".", "")) + round(100 * seconds)
-            descriptor = os.open(self.files.alive, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            try:
-                os.pwrite(descriptor, f"{until:>16d}\n".encode(), 0)
-            finally:
-                os.close(descriptor)
+        """Let it know that we live. It gives way to others when this is not done again in that time."""
+        with told():
+            self.files.mark_alive(seconds)
+
+    def _place(self, text: str) -> None:
+        """Put a configuration in its place, if keepalived takes it; it would end if it read one that it does not."""
+        self._fifo.make()
+        self._draft.write_text(text)
+        self._test(self._draft)
+        self._draft.rename(self._configuration)
+
+    def _follow(self) -> None:
+        """One that was about to end does not read it any more; then there is another."""
+        if not self.running() or not self._reloaded():
+            self._start()
 
     def _start(self) -> None:
         files = self.files
+        _check_content(files.configuration)
         for file in (files.pid, files.vrrp_pid, files.reload):  # of one that has ended
             file.unlink(missing_ok=True)
-        if not files.stale.exists():
-            self.lower(0)
-        self._run(
+        files.prepare()
+        self._fifo.make()
+        code, output = self._run(
             "--vrrp",
             f"--use-file={files.configuration}",
             f"--pid={files.pid}",
             f"--vrrp_pid={files.vrrp_pid}",
             f"--checkers_pid={files.folder / 'keepalived.checkers.pid'}",
         )
+        if code:
+            raise KeepalivedError(f"keepalived does not start: {short(output) or f'it ended with {code}'}")
         self._await(lambda: self.running() and files.vrrp_pid.exists(), "start")
 
-    def _write(self, text: str) -> None:
-        """Put a configuration in its place, if keepalived takes it; it would end if it read one that it does not."""
-        files = self.files
-        files.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        files.draft.write_text(text)
-        self._write_script()
-        if not files.stale.exists():
-            self.lower(0)
-        self._run("--config-test", f"--use-file={files.draft}")
-        files.draft.rename(files.configuration)
-
-    def _write_script(self) -> None:
-        """Keepalived runs it every second, so it is never half written."""
-        script = self.files.script
-        if script.exists() and script.read_text() == SCRIPT and script.stat().st_mode & 0o777 == SCRIPT_MODE:
-            return
-        draft = script.with_suffix(".new")
-        draft.write_text(SCRIPT)
-        draft.chmod(SCRIPT_MODE)
-        draft.rename(script)
-
-    def _reload(self) -> None:
-        """It removes the file when it has read its configuration; a backup gives no other sign."""
+    def _reloaded(self) -> bool:
+        """Whether it has read its configuration again; a backup gives no other sign than that the file is removed."""
         pid = self._pid()
         if pid is None:
-            raise KeepalivedError("keepalived has ended while its configuration was written")
+            return False
         self.files.reload.write_text("wanted\n")
-        os.kill(pid, signal.SIGHUP)
-        self._await(lambda: not self.files.reload.exists(), "read its configuration again")
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGHUP)
+        what = f"read its configuration again; if it hangs, end process {pid}, and it is started again,"
+        self._await(lambda: not self.files.reload.exists() or self._pid() != pid, what)
+        return self._pid() == pid
+
+    def _put_back(self, before: str) -> None:
+        """Without one before there is nothing to go back to."""
+        if before:
+            self._draft.write_text(before)
+            self._draft.rename(self._configuration)
+
+    def _test(self, file: Path) -> None:
+        _check_content(file)
+        code, output = self._run("--config-test", f"--use-file={file}")
+        if code:
+            raise KeepalivedError(f"keepalived refuses its configuration: {short(output) or f'it ended with {code}'}")
 
     def _obeyed(self, held: frozenset[str], released: frozenset[str]) -> bool:
         there = addresses.held(self._interface)
-        return self._address not in there or (held <= there and not released & there)
+        masters = frozenset(number for number, each in enumerate(self._advertised) if each in there)
+        wrong = (held - there) | (released & there)
+        return not any(self._instance_of(each) in masters for each in wrong)
 
     def _pid(self) -> int | None:
-        try:
-            pid = int(self.files.pid.read_text())
-            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-        except (OSError, ValueError):
-            return None
-        return pid if f"--use-file={self.files.configuration}".encode() in words else None
+        words = command_line(self.files.pid)
+        return words[0] if words and f"--use-file={self.files.configuration}" in words[1] else None
 
-    def _run(self, *options: str) -> None:
+    def _run(self, *options: str) -> tuple[int, str]:
         try:
-            run = subprocess.run(
-                [self._program, *options],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=TEST_SECONDS,
-            )
+            return commands.run([self._program, *options], seconds=TEST_SECONDS)
         except FileNotFoundError as error:
             raise KeepalivedError(f"{self._program} is not there; on Debian, install the package keepalived") from error
-        except (OSError, subprocess.TimeoutExpired) as error:
+        except OSError as error:
             raise KeepalivedError(f"{self._program} does not run: {error}") from error
-        if run.returncode:
-            why = _short(run.stdout + run.stderr) or f"it ended with {run.returncode}"
-            raise KeepalivedError(f"keepalived refuses its configuration: {why}")
 
-    def _await(self, condition: Callable[[], bool], what: str) -> None:
-        deadline = time.monotonic() + SECONDS
+    def _await(self, condition: Callable[[], bool], what: str, *, more: float = 0.0) -> None:
+        seconds = self._seconds + more
+        deadline = time.monotonic() + seconds
         while not condition():
             if time.monotonic() > deadline:
-                raise KeepalivedError(f"keepalived did not {what} within {SECONDS:g} s; the system's log tells more")
+                time_over = f"within {seconds:g} s; the system's log tells more"
+                raise KeepalivedError(f"keepalived did not {what} {time_over}")
             time.sleep(INTERVAL)
 
 
-def _short(output: str) -> str:
+def command_line(pid_file: Path) -> tuple[int, list[str]] | None:
+    """The process that a file names, if there is one, and how it was called."""
+    try:
+        pid = int(pid_file.read_text())
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except (OSError, ValueError):
+        return None
+    return pid, [word.decode(errors="replace") for word in words]
+
+
+def short(output: str) -> str:
     """It repeats itself, and says the same of each address."""
     lines = list(dict.fromkeys(line.strip() for line in output.splitlines()))
     return "; ".join([*lines[:2], "...", lines[-1]] if len(lines) > FEW else lines)
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def told() -> Iterator[None]:
     try:
         yield
     except OSError as error:
         raise KeepalivedError(f"keepalived cannot be told: {error}") from error
+
+
+def _check_content(file: Path) -> None:
+    """To keepalived one that is missing or empty is as good as any."""
+    if not file.exists() or not file.read_text().strip():
+        raise KeepalivedError(f"keepalived has no configuration: {file} is missing or empty; the agent writes it")

@@ -18,6 +18,7 @@ TYPE_MASK = 0x3FFF  # the two highest bits are flags: nested, network byte order
 REQUEST, ACK, DUMP = 0x1, 0x4, 0x300
 ERROR, DONE = 0x2, 0x3
 BUFFER = 1 << 18
+SEND_BUFFER_FORCE = 32
 SECONDS = 3.0
 
 Message = tuple[int, memoryview]
@@ -78,6 +79,41 @@ class Netlink:
         for answer, content in self._received():
             if answer == ERROR:
                 self._raise(content)
+
+    def reserved(self, numbers: int) -> int:
+        """The first of so many numbers for messages that are sent together."""
+        first = self._number + 1
+        self._number += numbers
+        return first
+
+    def transaction(self, batch: bytes, *, first: int, last: int) -> None:
+        """Send messages with numbers of their own, of which the last one is answered; the first that failed is told."""
+        self._socket.setsockopt(socket.SOL_SOCKET, SEND_BUFFER_FORCE, max(BUFFER, 2 * len(batch)))
+        try:
+            self._socket.send(batch)
+        except OSError as error:
+            raise NetlinkError(self._what, error.errno or 0) from error
+        failed = 0
+        while True:
+            for number, content in self._answers():
+                (code,) = struct.unpack_from("=i", content)
+                failed = failed or (code if first <= number <= last else 0)
+                if number in {first, last}:
+                    if failed:
+                        raise NetlinkError(self._what, -failed)
+                    return
+
+    def _answers(self) -> Iterator[Message]:
+        """Numbers and contents of answers to messages that were sent together."""
+        try:
+            data = memoryview(self._socket.recv(BUFFER))
+        except OSError as error:
+            raise NetlinkError(self._what, error.errno or 0) from error
+        while len(data) >= HEADER.size:
+            length, kind, _, number, _ = HEADER.unpack_from(data)
+            if kind == ERROR:
+                yield number, data[HEADER.size : length]
+            data = data[_aligned(length) :]
 
     def _send(self, kind: int, flags: int, body: bytes) -> None:
         self._number += 1

@@ -1,25 +1,36 @@
-"""The kernel's packet filter through libnftables, in this process: no program is started for a change.
+"""The kernel's packet filter, in this process: no program is started for a change.
 
-A text is one transaction: all of it is in force, or nothing. Knows nothing of what the text says.
+Rules are text for libnftables; elements of maps and sets are told to the kernel in its own words. Either is one
+transaction: all of it is in force, or nothing. Knows nothing of what rules and elements mean.
 """
 
 import ctypes
+import errno
+import hashlib
 import socket
 import struct
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from itertools import islice
 
+from mooring.host import nft_messages as messages
 from mooring.host.errors import HostError
-from mooring.host.netlink import Netlink, attribute, attributes
+from mooring.host.netlink import ATTRIBUTE, TYPE_MASK, Netlink, NetlinkError, attribute, attributes
+from mooring.model.rules import Element, Transaction
 
 NETFILTER = 12
-GET_TABLE = 0xA01
-NAME, HANDLE = 1, 4
-FAMILIES = (socket.AF_INET, socket.AF_INET6)
+AT_ONCE = 20_000
+"""Elements in one transaction of many that need not be one."""
 
 LIBRARY = "libnftables.so.1"
 
 
 class NftError(HostError):
     """The kernel or the library refused a text; nothing of it is in force. The text says why."""
+
+
+class NftGone(NftError):
+    """What was to be changed is not there."""
 
 
 class NftMissing(NftError):
@@ -33,6 +44,7 @@ class Nftables:
         self._name = library
         self._library: ctypes.CDLL | None = None
         self._context: ctypes.c_void_p | None = None
+        self._netlink: Netlink | None = None
 
     def run(self, text: str) -> str:
         """Carry out a text and give back what it lists."""
@@ -44,21 +56,129 @@ class Nftables:
             raise NftError(error.strip() or "nftables refused the rules and does not say why")
         return output
 
-    def handles(self, table: str) -> tuple[int, ...]:
-        """The kernel's numbers of the tables of that name, for IPv4 and IPv6; 0: there is none.
+    def change(self, table: str, change: Transaction, chains: dict[int, str]) -> None:
+        """Change elements of a table, in one transaction. `chains`: those to make first, by how long they remember."""
+        told = [
+            message
+            for family in messages.FAMILIES
+            for seconds, chain in sorted(chains.items())
+            for message in messages.memory(family, table, chain, seconds)
+        ]
+        told += [*messages.removed(table, change.removed), *messages.added(table, change.added)]
+        if told:
+            self._carried_out(told, f"the rules of {table} cannot be changed")
 
-        A table that was removed and made again has another number. To ask for it costs nothing, however full it is.
+    def fill(self, table: str, elements: Iterable[Element]) -> None:
+        """Add many elements, in as many transactions as it takes."""
+        rest = iter(elements)
+        while some := tuple(islice(rest, AT_ONCE)):
+            self._carried_out(list(messages.added(table, some)), f"{table} cannot be filled")
+
+    def switch(self, on: str, off: str) -> None:
+        """Wake one table up and remove another, if it is there, in one step."""
+        there = self.tables()
+        if any((family, on) not in there for family in messages.FAMILIES):  # the kernel would make an empty one
+            raise NftGone(f"{on} cannot take the place of {off}: it is gone")
+        told = [messages.awake(family, on) for family in messages.FAMILIES]
+        told += [messages.deleted(family, off) for family in messages.FAMILIES if (family, off) in there]
+        self._carried_out(told, f"{on} cannot take the place of {off}")
+
+    def tables(self) -> dict[tuple[str, str], bool]:
+        """Families and names of all tables, and whether each is in force."""
+        with self._asking("the kernel does not say which tables it has") as netlink:
+            found = {}
+            for family in messages.FAMILIES:
+                for message in netlink.listed(messages.GET_TABLE, messages.about(family)):
+                    values = dict(attributes(message[messages.ABOUT :]))
+                    name = bytes(values[messages.TABLE_NAME]).rstrip(b"\0").decode()
+                    flags = int.from_bytes(values[messages.TABLE_FLAGS], "big")
+                    found[family, name] = not flags & messages.DORMANT
+            return found
+
+    def elements(self, family: str, table: str, name: str) -> Iterator[Element]:
+        """What a map or set holds now."""
+        with self._asking(f"the kernel does not list {name} of {table}") as netlink:
+            for message in netlink.listed(messages.GET_ELEMENTS, messages.within(family, table, name)):
+                for item in messages.items(message):
+                    yield messages.parsed(family, name, item)
+
+    def copy(self, family: str, old: str, new: str, name: str, wanted: Callable[[Element], bool]) -> list[Element]:
+        """Let a map or set of one table have elements of another's, with what they count and how long they last.
+
+        Returns which.
         """
-        netlink = Netlink(NETFILTER, "the kernel does not say which tables it has")
-        try:
-            return tuple(_handle(netlink, family, table) for family in FAMILIES)
-        finally:
-            netlink.close()
+        found, items = [], []
+        with self._asking(f"the kernel does not list {name} of {old}") as netlink:
+            for message in netlink.listed(messages.GET_ELEMENTS, messages.within(family, old, name)):
+                for item in messages.items(message):
+                    element = messages.parsed(family, name, item)
+                    if wanted(element):
+                        found.append(element)
+                        items.append(messages.nested(messages.LIST_ITEM, _lasting(item)))
+        told = list(messages.lists(messages.NEW_ELEMENTS, messages.CREATE, messages.within(family, new, name), items))
+        if items:
+            self._carried_out(told, f"{name} of {new} cannot be filled")
+        return found
+
+    def forget(self, family: str, table: str, name: str, unwanted: Callable[[Element], bool]) -> None:
+        """Remove what packets put there, one by one: it may have gone by itself meanwhile."""
+        for each in [each for each in self.elements(family, table, name) if unwanted(each)]:
+            try:
+                self._carried_out(list(messages.removed(table, [each])), f"{name} of {table} cannot be changed")
+            except NftGone:
+                continue
+
+    def counted(self, family: str, table: str, name: str) -> Iterator[tuple[bytes, int, int]]:
+        """Keys, packets and bytes of a set whose elements count."""
+        with self._asking(f"the kernel does not list {name} of {table}") as netlink:
+            for message in netlink.listed(messages.GET_ELEMENTS, messages.within(family, table, name)):
+                for item in messages.items(message):
+                    yield messages.count(item)
+
+    def fingerprint(self, table: str) -> str:
+        """Of the rules of a table in both families, as they are now: of who added, removed or changed one, another."""
+        found = hashlib.sha256()
+        with self._asking(f"the kernel does not list the rules of {table}") as netlink:
+            for family in messages.FAMILIES:
+                about = messages.about(family) + messages.text(messages.RULE_TABLE, table)
+                for message in netlink.listed(messages.GET_RULE, about):
+                    found.update(message[messages.ABOUT :])  # before that stands a number of the transaction
+        return found.hexdigest()
+
+    def generation(self) -> int:
+        """A number that grows with every transaction of anybody. To ask for it costs nothing."""
+        with self._asking("the kernel does not say whether rules have changed") as netlink:
+            answer = netlink.asked(messages.GET_GENERATION, struct.pack("=BBH", socket.AF_UNSPEC, 0, 0))
+        if answer is None:
+            raise NftError("the kernel does not say whether rules have changed")
+        return int.from_bytes(dict(attributes(answer[messages.ABOUT :]))[1], "big")
 
     def close(self) -> None:
         if self._library is not None and self._context is not None:
             self._library.nft_ctx_free(self._context)
         self._library = self._context = None
+        self._hang_up()
+
+    def _hang_up(self) -> None:
+        if self._netlink is not None:
+            self._netlink.close()
+        self._netlink = None
+
+    @contextmanager
+    def _asking(self, what: str) -> Iterator[Netlink]:
+        """One socket for all: when one is closed, the kernel waits until everybody has seen the last change."""
+        try:
+            if self._netlink is None:
+                self._netlink = Netlink(NETFILTER, "the kernel's packet filter")
+            yield self._netlink
+        except NetlinkError as error:
+            self._hang_up()
+            raise (NftGone if error.number == errno.ENOENT else NftError)(f"{what}: {error}") from error
+
+    def _carried_out(self, told: list[messages.Message], what: str) -> None:
+        with self._asking(what) as netlink:
+            first = netlink.reserved(len(told) + 2)
+            netlink.transaction(messages.batch(told, first), first=first, last=first + len(told))
 
     def _opened(self) -> tuple[ctypes.CDLL, ctypes.c_void_p]:
         if self._library is None or self._context is None:
@@ -84,10 +204,19 @@ def _load(name: str) -> ctypes.CDLL:
     return library
 
 
-def _handle(netlink: Netlink, family: int, table: str) -> int:
-    about = struct.pack("=BBH", family, 0, 0)
-    answer = netlink.asked(GET_TABLE, about + attribute(NAME, table.encode() + b"\0"))
-    return 0 if answer is None else int.from_bytes(dict(attributes(answer[len(about) :]))[HANDLE], "big")
+def _lasting(item: memoryview) -> bytes:
+    """An element that the kernel takes back. One that was remembered again for longer lasts longer than it may."""
+    parts = dict(attributes(item))
+    left, whole = parts.get(messages.EXPIRATION), parts.get(messages.TIMEOUT)
+    if left is None or whole is None or bytes(left) <= bytes(whole):
+        return bytes(item)
+    found, rest = b"", item
+    while len(rest) >= ATTRIBUTE.size:
+        length, kind = ATTRIBUTE.unpack_from(rest)
+        value = left if kind & TYPE_MASK == messages.TIMEOUT else rest[ATTRIBUTE.size : length]
+        found += attribute(kind, value)
+        rest = rest[(length + 3) & ~3 :]
+    return found
 
 
 def _text(buffer: bytes | None) -> str:

@@ -141,7 +141,7 @@ def farewell(address: str, seconds: float) -> None:
         "mooring status; mooring plan; mooring why service/hello",
         "kubectl describe service hello",
         f"mooring lab exec --name {NAME} client -- curl http://{address}/",
-        f"mooring lab exec --name {NAME} gw1 -- nft list table ip mooring",
+        f"mooring lab exec --name {NAME} gw1 -- nft list tables",
         f"mooring lab logs --name {NAME} controller-gw1; mooring lab logs --name {NAME} agent-gw1",
         f"mooring lab status --name {NAME}",
     ):

@@ -10,8 +10,10 @@ import signal
 import sys
 from contextlib import suppress
 from functools import partial
+from itertools import product
 from pathlib import Path
 
+from mooring.core import ruleset
 from mooring.host.certificates import AlreadyThere, Authority, Role
 from mooring.lab import cloud, gateways, nodes, processes, waiting
 from mooring.lab.assets import product as image
@@ -155,9 +157,9 @@ def remove(lab: Lab) -> None:
             waiting.until(partial(_ended, lab, part.name), seconds=10, what=f"{part.name} to end")
         lab.processes.stop(part.name)
     for gateway in lab.spec.gateway_names:
-        for family in ("ip", "ip6"):
+        for family, table in product(ruleset.FAMILIES, ruleset.TABLES):
             with suppress(CommandError):
-                lab.hosts.run(gateway, ["nft", "delete", "table", family, "mooring"])
+                lab.hosts.run(gateway, ["nft", "delete", "table", family.name, table])
     granted = "clusterrole,clusterrolebinding,role,rolebinding"
     lab.kubectl(f"--namespace={NAMESPACE}", "delete", granted, "--selector=app.kubernetes.io/name=mooring")
 

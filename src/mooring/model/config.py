@@ -18,6 +18,7 @@ LABEL_ALLOWED = "lower-case letters, digits and inner dashes, at most 63 charact
 ENDPOINT = r"\A(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+):[0-9]{1,5}\Z"
 INTERFACE = r"\A[A-Za-z0-9_.-]{1,15}\Z"
 V4 = r"\A[0-9]{1,3}(\.[0-9]{1,3}){3}\Z"
+V4_OR_NOTHING = r"\A([0-9]{1,3}(\.[0-9]{1,3}){3})?\Z"
 ALSO = r"\A[0-9A-Fa-f:.]+ dev [A-Za-z0-9_.-]{1,15}\Z"
 
 PATH = {"allowed": "the path of a file"}
@@ -155,6 +156,10 @@ class Agent(Struct, frozen=True, forbid_unknown_fields=True):
     state: Annotated[
         str, Meta(min_length=1, description="The folder in which it keeps what it was told.", extra=FOLDER)
     ] = "/var/lib/mooring"
+    kernel: Annotated[
+        Literal["set", "check"],
+        Meta(description="Whether it sets the kernel's settings that it needs, or only says which are not so."),
+    ] = "set"
 
 
 class Vrrp(Struct, frozen=True, forbid_unknown_fields=True):
@@ -199,6 +204,99 @@ class Vrrp(Struct, frozen=True, forbid_unknown_fields=True):
             extra={"allowed": 'a list of texts such as "192.0.2.1 dev eth1"', "holds": "also"},
         ),
     ] = ()
+    mode: Annotated[
+        Literal["single", "spread"],
+        Meta(description="One gateway holds all addresses, or each gateway holds a share of them."),
+    ] = "single"
+    instances: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=32,
+            description="The number of gateways that share the addresses. As many numbers are used, from `router_id` "
+            "on, and as many addresses, from `address` on.",
+            extra={"allowed": 'with mode "single" 1, with "spread" 2 to 32'},
+        ),
+    ] = 1
+    instance: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=31,
+            description="Which share this gateway holds before others do; each gateway has another.",
+            extra={"allowed": "0 to one less than `instances`"},
+        ),
+    ] = 0
+    peers: Annotated[
+        tuple[Annotated[str, Meta(pattern=V4)], ...],
+        Meta(
+            description="The other gateways, where the network has no multicast: adverts are sent to each of them.",
+            extra={"allowed": "a list of IPv4 addresses", "holds": "v4"},
+        ),
+    ] = ()
+    source_address: Annotated[
+        str,
+        Meta(
+            pattern=V4_OR_NOTHING,
+            description="The address of this gateway that its peers know.",
+            extra={"allowed": "an IPv4 address; nothing, where there are no peers", "holds": "v4 or nothing"},
+        ),
+    ] = ""
+    daemon: Annotated[
+        Literal["own", "host"],
+        Meta(description="A keepalived of the agent's own, or the one that the host runs."),
+    ] = "own"
+    file: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            description="Where the agent writes its part of the configuration of the host's keepalived.",
+            extra=PATH,
+        ),
+    ] = "/etc/keepalived/conf.d/mooring.conf"
+    main: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            description="The configuration of the host's keepalived; it has to include `file`.",
+            extra=PATH,
+        ),
+    ] = "/etc/keepalived/keepalived.conf"
+    pid_file: Annotated[
+        str,
+        Meta(min_length=1, description="Where the host's keepalived says which process it is.", extra=PATH),
+    ] = "/run/keepalived.pid"
+    reload: Annotated[
+        tuple[Annotated[str, Meta(min_length=1)], ...],
+        Meta(
+            description="What makes the host's keepalived read its configuration again.",
+            extra={"allowed": "a list: a command and its words"},
+        ),
+    ] = ("systemctl", "reload", "keepalived")
+
+
+class Forwarding(Struct, frozen=True, forbid_unknown_fields=True):
+    snat: Annotated[
+        Literal["vip", "never", "masquerade"],
+        Meta(
+            description=(
+                "Whom backends see: the Service's address, the client itself (they have to answer by way of the "
+                "gateways), or the gateway. With the last, connections do not survive a move to another gateway."
+            )
+        ),
+    ] = "vip"
+    denied: Annotated[
+        Literal["reject", "drop"],
+        Meta(description="Whether clients outside loadBalancerSourceRanges are refused, or hear nothing."),
+    ] = "reject"
+    removed: Annotated[
+        Literal["drain", "end"],
+        Meta(description="Whether connections to a backend that is gone may go on until they end, or are ended."),
+    ] = "drain"
+    counters: Annotated[
+        Literal["connections", "bytes", "endpoints"],
+        Meta(description="What is counted for each Service: connections; packets and bytes too; each endpoint too."),
+    ] = "connections"
 
 
 class Log(Struct, frozen=True, forbid_unknown_fields=True):
@@ -225,6 +323,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     controller: Annotated[Controller, Meta(description="`mooring controller`.")] = Controller()
     agent: Annotated[Agent, Meta(description="`mooring agent`.")] = Agent()
     vrrp: Annotated[Vrrp, Meta(description="How the gateways agree who holds the addresses.")] = Vrrp()
+    forwarding: Annotated[Forwarding, Meta(description="How the gateways treat packets.")] = Forwarding()
     log: Annotated[Log, Meta(description="What the daemons write about their work.")] = Log()
 
 

@@ -1,6 +1,7 @@
-"""What the gateways are told: one document with everything that they serve."""
+"""What the gateways are told: one document with everything that they serve, or what differs from one that they hold."""
 
 import enum
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -19,14 +20,28 @@ class Backend(Struct, frozen=True, order=True, gc=False):
     port: int
 
 
-class Forward(Struct, frozen=True, order=True, gc=False):
-    """One address, protocol and port, the Service behind it, and its backends in the order of their slots."""
+Place: TypeAlias = tuple[str, str, int]
+"""Address, protocol and port: what can be served once."""
+
+
+class Forward(Struct, frozen=True, order=True, gc=False, omit_defaults=True):
+    """One address, protocol and port, the Service behind it, and its backends in the order of their slots.
+
+    `affinity`: for so many seconds a client comes back to the backend that it had; 0: each connection is for itself.
+    `sources`: the networks whose clients are let in; without any, everybody is.
+    """
 
     address: str
     protocol: str
     port: int
     service: str
     backends: tuple[Backend, ...] = ()
+    affinity: int = 0
+    sources: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> Place:
+        return self.address, self.protocol, self.port
 
 
 class Held(Struct, frozen=True, gc=False):
@@ -59,6 +74,21 @@ class Document(Struct, frozen=True, gc=False):
         return Held(self.epoch, self.generation, self.digest)
 
 
+class Delta(Struct, frozen=True, gc=False):
+    """What differs from a document that a gateway was told before, however many there were in between."""
+
+    base: Held
+    epoch: int
+    generation: int
+    digest: str
+    put: tuple[Forward, ...] = ()
+    removed: tuple[Place, ...] = ()
+
+    @property
+    def held(self) -> Held:
+        return Held(self.epoch, self.generation, self.digest)
+
+
 class Heartbeat(Struct, frozen=True, gc=False):
     """A leader is there, and this is the newest document that it has."""
 
@@ -80,12 +110,26 @@ class Vrrp(enum.Enum):
     STOPPED = "stopped"
 
 
+class LeftOut(Struct, frozen=True, order=True, gc=False):
+    """What a gateway does not serve of what it was told: a forward, or one of its backends. The rest is in force."""
+
+    service: str
+    address: str
+    protocol: str
+    port: int
+    reason: str
+    message: str
+    advice: str = ""
+    backend: str = ""
+
+
 class State(Struct, frozen=True, gc=False):
     """What a gateway answers, whatever it was asked: what it holds and how it is.
 
+    `held` is what is in force; its digest is that of the document minus what is `left_out`, `told` that of the whole.
     `stale`: it has not heard of a leader for too long, or is behind the newest document, and gives way to others.
     `trouble`: why it could not do what it was told last, or why its host is not as the document says; empty, if all is
-    well.
+    well. `schemas`: the versions of the documents that it understands.
     """
 
     held: Held
@@ -93,6 +137,9 @@ class State(Struct, frozen=True, gc=False):
     stale: bool = False
     version: str = ""
     trouble: str = ""
+    told: str = ""
+    left_out: tuple[LeftOut, ...] = ()
+    schemas: tuple[int, ...] = (1,)
 
 
 class Refusal(Struct, frozen=True, gc=False):

@@ -34,6 +34,7 @@ class Reason(enum.Enum):
     BAD_ENDPOINT = "BadEndpoint"
     NO_GATEWAY = "NoGateway"
     NO_HOLDER = "NoHolder"
+    GATEWAY_REFUSES = "GatewayRefuses"
     WAITING_FOR_GATEWAYS = "WaitingForGateways"
     WAITING_FOR_ADDRESS = "WaitingForAddress"
 

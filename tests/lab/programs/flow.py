@@ -1,8 +1,8 @@
-"""One flow of UDP: asks `who` for every line that it reads, always from the same port, and prints the answer.
+"""One connection, or one flow of UDP: asks `who` for every line that it reads, always from the same port.
 
-    flow.py ADDRESS PORT
+    flow.py tcp|udp ADDRESS PORT
 
-Needs nothing but the standard library.
+Prints the answer, or `refused`, `reset` or `silence`. Needs nothing but the standard library.
 """
 
 import socket
@@ -10,10 +10,24 @@ import sys
 
 PATIENCE = 3.0
 
-family = socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET
-with socket.socket(family, socket.SOCK_DGRAM) as opened:
-    opened.settimeout(PATIENCE)
-    opened.connect((sys.argv[1], int(sys.argv[2])))
-    for _ in sys.stdin:
+
+def asked(opened: socket.socket) -> str:
+    try:
         opened.send(b"who\n")
-        print(opened.recv(200).decode().strip(), flush=True)  # noqa: T201 - this is how it answers
+        return opened.recv(200).decode().strip() or "closed"
+    except ConnectionRefusedError:
+        return "refused"
+    except ConnectionResetError:
+        return "reset"
+    except OSError:
+        return "silence"
+
+
+protocol, address, port = sys.argv[1:]
+family = socket.AF_INET6 if ":" in address else socket.AF_INET
+kind = socket.SOCK_STREAM if protocol == "tcp" else socket.SOCK_DGRAM
+with socket.socket(family, kind) as flow:
+    flow.settimeout(PATIENCE)
+    flow.connect((address, int(port)))
+    for _ in sys.stdin:
+        print(asked(flow), flush=True)  # noqa: T201 - this is how it answers

@@ -1,11 +1,5 @@
-"""What one change costs when there are many Services: an address for one more, and one endpoint that moves.
+"""An address for one more Service when there are many, beside a controller that tries one port after the other."""
 
-The other ways: a controller that tries one port after the other, and an agent that loads everything anew.
-"""
-
-import json
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 
@@ -15,7 +9,7 @@ from mooring.model.gateway import Key
 
 SIZES = (10, 100, 1000, 10_000)
 TIMES = 50
-MICRO, MILLI = 1e6, 1e3
+MICRO = 1e6
 HTTP = (Key("TCP", 80),)
 
 
@@ -23,11 +17,6 @@ def measure() -> Iterator[Measured]:
     for size in SIZES:
         ours, theirs = _allocation(size)
         yield Measured(id="address for one more Service", size=size, ours=ours, peer=theirs, unit="us CPU")
-    for size in SIZES:
-        command = ["unshare", "--net", sys.executable, "-m", "bench.clients.rules", str(size)]
-        seen = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-        ours, theirs = (round(seen[each] * MILLI, 3) for each in ("change", "load"))
-        yield Measured(id="rules, one endpoint moves", size=size, ours=ours, peer=theirs, unit="ms CPU")
 
 
 def _allocation(size: int) -> tuple[float, float]:

@@ -1,0 +1,237 @@
+"""The rules in the kernel: loaded in the dark and switched on in one step, changed by elements, watched.
+
+`known`: whether the kernel has what we think. If it does not, everything is loaded anew.
+
+A load makes a table beside the one that is in force, fills it, lets it keep which clients have which backend and what
+was counted, and then it takes the other's place. What the kernel refuses, it refuses in the dark: nothing has changed.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from structlog.typing import FilteringBoundLogger
+
+from mooring.agent.host import Filter
+from mooring.core import elements, gateway_document, ruleset
+from mooring.core.elements import InForce
+from mooring.core.gateway_change import Wanted
+from mooring.core.ruleset import FAMILIES, TABLES, Mode, Skeleton
+from mooring.host.nftables import NftError, NftGone
+from mooring.model.gateway import Forward, Place
+from mooring.model.rules import Element, Transaction
+
+LOOK_EVERY = 10.0
+"""Seconds between two looks at everything, while others change rules of theirs all the time."""
+MAPS = ("services", "be", "backends", "hosts", "vips", "limited", "allowed", "learning", "counted")
+"""What must be as we left it."""
+SLOT = 4
+"""Bytes of a slot at the end of a key."""
+
+
+class Rules:
+    def __init__(self, filter_: Filter, mode: Mode, *, log: FilteringBoundLogger, clock: Callable[[], float]) -> None:
+        self.known = False
+        self.repaired = 0
+        self._filter = filter_
+        self._mode = mode
+        self._log = log
+        self._clock = clock
+        self._in_force = InForce(mode)
+        self._skeleton = Skeleton(mode=mode)
+        self._table = ""
+        self._times: frozenset[int] = frozenset()
+        self._generation = 0
+        self._fingerprint = ""
+        self._looked = clock()
+
+    @property
+    def forwards(self) -> dict[Place, Forward]:
+        return self._in_force.forwards
+
+    def addresses(self) -> frozenset[str]:
+        return frozenset(each.address for each in self.forwards.values())
+
+    def fits(self, seed: int) -> bool:
+        """Whether a change is enough to get wherever it goes."""
+        return self.known and seed == self._skeleton.seed
+
+    def load(self, forwards: Iterable[Forward], seed: int) -> None:
+        """Everything, in place of everything that was there."""
+        in_force = InForce(self._mode)
+        in_force.follow(gateway_document.by_place(forwards))
+        kept = in_force.forwards.values()
+        skeleton = Skeleton(seed, ruleset.chains(_most(kept)), self._mode)
+        times = frozenset(each.affinity for each in kept if each.affinity)
+        there = self._filter.tables()
+        old = next((each for each in TABLES if there.get((FAMILIES[0].name, each))), "")
+        new = TABLES[0] if old != TABLES[0] else TABLES[1]
+        self._filter.run(ruleset.table(new, skeleton))
+        self._filter.change(new, Transaction(), _memories(times))
+        copied = self._carried_over(old, new, in_force) if old else frozenset()
+        self._filter.fill(new, (each for each in in_force.elements() if each not in copied))
+        self._filter.switch(new, TABLES[TABLES[0] == new])
+        self._in_force, self._skeleton, self._table, self._times = in_force, skeleton, new, times
+        self.known = True
+        self._seen()
+
+    def change(self, wanted: Wanted, seed: int) -> str:
+        """Let some places be as wanted, and all others as they are. Returns what was done, for people."""
+        if not self.fits(seed) or self._most(wanted) > self._skeleton.chains:
+            after = {place: each for place, each in {**self.forwards, **wanted}.items() if each is not None}
+            self.load(after.values(), seed)
+            return "all rules"
+        change = self._in_force.transaction(wanted)
+        if change:
+            self._change(change)
+        gone = _left(self.forwards, wanted)
+        self._in_force.follow(wanted)
+        if gone:
+            self._forget(gone)
+        return "rules" if change else ""
+
+    def look(self) -> None:
+        """See whether somebody else changed our rules. Costs nothing, if nobody changed any."""
+        generation = self._filter.generation()
+        if not self.known or generation == self._generation:
+            return
+        there = self._filter.tables()
+        missing = [f"{family.name} {self._table}" for family in FAMILIES if not there.get((family.name, self._table))]
+        if missing:
+            self._damaged(f"the table {', '.join(missing)} is gone")
+        elif self._clock() - self._looked >= LOOK_EVERY:
+            self._looked = self._clock()
+            found = self._difference()
+            if self._filter.generation() != generation:
+                return  # somebody is at it; the next look tells
+            if found:
+                self._damaged(found)
+            else:
+                self._generation = generation
+
+    @property
+    def counters(self) -> tuple[str, ...]:
+        """The sets whose elements count."""
+        return ruleset.counters(self._mode)
+
+    def counted(self, name: str, reader: Filter) -> Iterator[tuple[Forward, int, int]]:
+        """What the elements of a set have counted: packets and bytes, of what is served now. For any thread."""
+        served = {elements.service_key(each): each for each in tuple(self.forwards.values()) if each.backends}
+        for family in FAMILIES:
+            for key, packets, octets in reader.counted(family.name, self._table, name):
+                if key in served:
+                    yield served[key], packets, octets
+
+    def _most(self, wanted: Wanted) -> int:
+        return _most(each for each in wanted.values() if each is not None)
+
+    def _change(self, change: Transaction) -> None:
+        """Elements that are refused show that the kernel does not hold what it should; then all are loaded next."""
+        new = change.times - self._times
+        first = _let_in(change)
+        try:
+            if first:
+                self._filter.change(self._table, Transaction(added=tuple(sorted(first))), {})
+                self._generation += 1
+            rest = tuple(each for each in change.added if each not in first)
+            self._filter.change(self._table, Transaction(change.removed, rest, change.times), _memories(new))
+        except NftError:
+            self.known = False
+            raise
+        self._times |= new
+        if new:
+            self._seen()
+        else:
+            self._generation += 1  # if somebody else changed something too, it is another one, and we look
+
+    def _seen(self) -> None:
+        self._generation = self._filter.generation()
+        self._fingerprint = self._filter.fingerprint(self._table)
+        self._looked = self._clock()
+
+    def _carried_over(self, old: str, new: str, in_force: InForce) -> frozenset[Element]:
+        """Let a new table have what clients and counters have come to in the old one, as far as that is still served.
+
+        Returns what of its elements it has by that.
+        """
+        served = [each for each in in_force.forwards.values() if each.backends]
+        wanted = frozenset(map(elements.service_key, served))
+        sticky = [each for each in served if each.affinity]
+        slots = [one for each in sticky for one in elements.slots(each, each.backends)]
+        backends = frozenset((each.key[:-SLOT], each.value) for each in slots)
+        copied: set[Element] = set()
+        for family in FAMILIES:
+            try:
+                self._filter.copy(
+                    family.name, old, new, "affinity", lambda each: (each.key[_wide(each) :], each.value) in backends
+                )
+                for name in ruleset.counters(self._mode):
+                    copied.update(self._filter.copy(family.name, old, new, name, lambda each: each.key in wanted))
+            except NftGone as error:  # a table of another version of ours
+                self._log.warning("what was counted and remembered is lost", table=old, error=str(error))
+        return frozenset(copied)
+
+    def _forget(self, gone: frozenset[tuple[str, bytes, bytes | str]]) -> None:
+        """Let no client come back to a backend that is gone."""
+        try:
+            for family in sorted({each[0] for each in gone}):
+                self._filter.forget(
+                    family,
+                    self._table,
+                    "affinity",
+                    lambda each: (each.family, each.key[_wide(each) :], each.value) in gone,
+                )
+            self._generation = self._filter.generation()
+        except NftError as error:
+            self._log.warning("clients may come back to backends that are gone", error=str(error))
+
+    def _difference(self) -> str:
+        """What is not as we left it, for people; empty, if all is."""
+        if self._filter.fingerprint(self._table) != self._fingerprint:
+            return "rules in it were changed"
+        wanted = frozenset(self._in_force.elements())
+        there = {
+            each
+            for family in FAMILIES
+            for name in (*MAPS, *ruleset.counters(self._mode)[1:])
+            for each in self._filter.elements(family.name, self._table, name)
+        }
+        if there == wanted:
+            return ""
+        return f"{len(wanted - there)} elements are missing and {len(there - wanted)} are not ours"
+
+    def _damaged(self, what: str) -> None:
+        self.known = False
+        self.repaired += 1
+        self._log.warning("somebody else changed our rules; they are loaded again", table=self._table, what=what)
+
+
+def _most(forwards: Iterable[Forward]) -> int:
+    """How many backends one has at most, of those that choose by their number."""
+    return max((len(each.backends) for each in forwards if not each.affinity), default=0)
+
+
+def _let_in(change: Transaction) -> frozenset[Element]:
+    """Who is let in where nobody was kept out. To be told first: the kernel has ranges a moment later than the rest."""
+    limited = {each.family + each.key.hex() for each in change.added if each.set == "limited"}
+    ranges = [each for each in change.added if each.set == "allowed"] if limited else []
+    return frozenset(each for each in ranges if each.family + each.key[: -_wide(each)].hex() in limited)
+
+
+def _memories(times: Iterable[int]) -> dict[int, str]:
+    return {each: ruleset.memory(each) for each in times}
+
+
+def _left(before: dict[Place, Forward], wanted: Wanted) -> frozenset[tuple[str, bytes, bytes | str]]:
+    """Which backends clients must not come back to: family, key of the Service, value."""
+    found = set()
+    for place, new in wanted.items():
+        old = before.get(place)
+        if old is not None and old.affinity:
+            kept = frozenset(new.backends) if new is not None and new.affinity else frozenset()
+            gone = tuple(each for each in old.backends if each not in kept)
+            found |= {(each.family, each.key[:-SLOT], each.value) for each in elements.slots(old, gone)}
+    return frozenset(found)
+
+
+def _wide(element: Element) -> int:
+    """Bytes of an address."""
+    return 4 if element.family == "ip" else 16

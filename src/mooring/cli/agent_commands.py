@@ -1,0 +1,63 @@
+"""`mooring agent`: the daemon of a gateway, and what an operator does about it on its host."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from mooring.cli import config_file, output
+from mooring.cli.config_commands import config_option
+from mooring.cli.daemon_commands import run
+from mooring.model.errors import StartRefused
+
+
+@click.group(invoke_without_command=True)
+@config_option
+@click.pass_context
+def agent(context: click.Context, path: Path | None) -> None:
+    """Run the agent of a gateway, or look after it.
+
+    Without a command it runs: it does what the controller tells it, until it gets SIGTERM, as root, once on each
+    gateway. The log goes to standard error.
+    """
+    context.obj = path
+    if context.invoked_subcommand is None:
+        run("agent", path)
+
+
+@agent.command()
+@click.option("--seconds", type=click.FloatRange(0.1, 60), default=3.0, show_default=True, help="How long to listen.")
+@config_option
+@click.pass_obj
+def doctor(before: Path | None, path: Path | None, seconds: float) -> None:
+    """See whether this host can be a gateway.
+
+    Looks at the kernel's settings, nftables, keepalived, the certificate, and listens whether others speak VRRP with
+    our numbers. Changes nothing. Exit code 1: something is not well.
+    """
+    from mooring.agent import doctor as examination  # noqa: PLC0415 - it needs much that other commands do not
+
+    findings = examination.examine(config_file.load_for("agent", path or before), seconds=seconds)
+    rows = tuple(
+        ("ok" if each.well else "no", each.what, each.seen, "" if each.well else each.fix) for each in findings
+    )
+    output.show((output.Table(("", "what", "seen", "what to do"), rows),))
+    sys.exit(0 if all(each.well for each in findings) else 1)
+
+
+@agent.command("reset-epoch")
+@config_option
+@click.pass_obj
+def reset_epoch(before: Path | None, path: Path | None) -> None:
+    """Let this gateway take the documents of any leader again.
+
+    An agent refuses what is older than what it holds. After the cluster's Lease was lost, or the gateway came from
+    another cluster, all that its leader has may be older. What is served stays; the agent must not run meanwhile.
+    """
+    from mooring.agent import main  # noqa: PLC0415 - it needs much that other commands do not
+
+    try:
+        held = main.reset_epoch(config_file.load_for("agent", path or before))
+    except StartRefused as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(f"It held epoch {held.epoch}, generation {held.generation}, and takes any now. Start the agent again.")
