@@ -1,7 +1,6 @@
 """The agent's interface over TLS on loopback: what it answers to whom."""
 
 import asyncio
-import ssl
 import threading
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -13,11 +12,10 @@ import pytest
 
 from mooring.agent.app import Turns
 from mooring.core import gateway_document
-from mooring.host.certificates import Role
 from mooring.host.keepalived import KeepalivedError
 from mooring.host.nftables import NftError
 from mooring.model.gateway import Backend, Document, Forward, Heartbeat, Held, Refusal, State
-from tests.agent.agents import Certificates, Running, client, client_tls, running
+from tests.agent.agents import Certificates, Running, client, running
 from tests.patience import until
 
 WEB = Forward("10.0.0.5", "TCP", 80, "shop/web", (Backend("10.1.0.7", 8080),))
@@ -136,37 +134,6 @@ def test_heartbeats_are_answered_while_a_document_is_applied(certificates: Certi
             assert not task.done()
             free.set()
             assert (await task)[0] == 200
-
-    asyncio.run(scene())
-
-
-def test_only_certificates_for_clients_of_the_same_authority_are_heard(
-    certificates: Certificates, tmp_path: Path
-) -> None:
-    foreign = Certificates(tmp_path / "foreign").issued(Role.CONTROLLER, "controller")
-    agents = certificates.issued(Role.AGENT, "gw2")
-    own = certificates.issued(Role.CONTROLLER, "controller")
-
-    async def answered(agent: Running, context: ssl.SSLContext) -> bool:
-        try:
-            async with (
-                aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=context)) as session,
-                session.get(f"{agent.url}/v1/state") as response,
-            ):
-                return response.status == 200
-        except aiohttp.ClientError:
-            return False
-
-    async def scene() -> None:
-        async with running(certificates) as agent:
-            ca = own / "ca.crt"
-            assert await answered(agent, client_tls(ca, own))
-            assert not await answered(agent, client_tls(ca, None))
-            assert not await answered(agent, client_tls(ca, foreign))
-            assert not await answered(agent, client_tls(ca, agents))
-            old = client_tls(ca, own)
-            old.maximum_version = ssl.TLSVersion.TLSv1_2
-            assert not await answered(agent, old)
 
     asyncio.run(scene())
 

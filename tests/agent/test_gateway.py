@@ -518,6 +518,43 @@ def test_flows_to_a_backend_that_is_gone_are_forgotten() -> None:
     assert bench.machine.connections.ways == [Way("10.0.0.6", "UDP", 53, "10.1.0.9", 53)]
 
 
+def test_what_came_before_its_address_or_before_a_death_is_forgotten_once() -> None:
+    bench = Bench()
+    bench.gateway.tend()
+    bench.put(OLD)
+    assert bench.machine.connections.strays == []
+    bench.gateway.tend()
+    bench.gateway.tend()
+    [(addresses, protocols, ways)] = bench.machine.connections.strays
+    assert addresses == {"10.0.0.5", "10.0.0.6"}
+    assert protocols == {"TCP", "UDP", "SCTP"}
+    assert Way("10.0.0.6", "UDP", 53, "10.1.0.9", 53) in ways
+    bench.restart()
+    bench.gateway.tend()
+    assert bench.machine.connections.strays[1][:2] == (addresses, frozenset({"UDP"})), "connections may drain"
+    bench.put(document(2, WEB, DNS, SIX))
+    bench.gateway.tend()
+    assert bench.machine.connections.strays[2][:2] == (frozenset({"fd00::5"}), protocols)
+
+
+def test_what_a_refused_document_left_behind_goes_with_the_next() -> None:
+    bench = Bench()
+    bench.put(OLD)
+
+    def no_vrrp(_at: int, kind: str) -> None:
+        if kind == "vrrp":
+            raise KeepalivedError("simulated")
+
+    bench.wrong = no_vrrp
+    with pytest.raises(NotApplied):
+        bench.put(document(2, WEB, DNS, SIX))
+    bench.wrong = lambda _number, _kind: None
+    other = document(3, FEWER, DNS)
+    assert bench.put(other) is Outcome.APPLIED
+    assert bench.holds(other)
+    assert bench.gateway.state().trouble == ""
+
+
 def test_a_gateway_that_was_never_told_anything_gives_way() -> None:
     bench = Bench()
     assert bench.gateway.state() == State(Held(), vrrp=Vrrp.MASTER, stale=True, version="1", schemas=(1, 2))

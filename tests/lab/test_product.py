@@ -114,6 +114,25 @@ def test_packets_follow_the_pods(product: Moored, tenant: Tenant) -> None:
     assert len(answers(product, given, count=5)) == 1
 
 
+def test_clients_come_back_to_their_pod_and_others_are_kept_out(product: Moored, tenant: Tenant) -> None:
+    tenant.deploy("web", replicas=3)
+    moored.expose(tenant, "web")
+    given = moored.address(tenant, "web")
+    waiting.until(lambda: len(answers(product, given, count=30)) == 3, seconds=30, what="three pods to answer")
+    change(tenant, {"sessionAffinity": "ClientIP"})
+    waiting.until(lambda: len(answers(product, given, count=10)) == 1, seconds=30, what="one pod to answer")
+    change(tenant, {"loadBalancerSourceRanges": ["192.0.2.0/24"]})
+    waiting.until(lambda: refused(product, given), seconds=30, what="the client to be kept out")
+    change(tenant, {"loadBalancerSourceRanges": ["192.0.2.0/24", "0.0.0.0/0"]})
+    assert len(answers(product, given, count=10)) == 1
+    change(tenant, {"sessionAffinity": "None", "loadBalancerSourceRanges": None})
+    waiting.until(lambda: len(answers(product, given, count=30)) == 3, seconds=30, what="three pods to answer again")
+
+
+def change(tenant: Tenant, spec: dict[str, object]) -> None:
+    tenant.kubectl("patch", "service", "web", "--patch", json.dumps({"spec": spec}))
+
+
 def test_a_restart_with_everything_in_place_writes_nothing_and_loses_nothing(product: Moored, tenant: Tenant) -> None:
     tenant.deploy("web", replicas=2)
     moored.expose(tenant, "web")

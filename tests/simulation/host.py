@@ -240,6 +240,7 @@ class Connections:
     def __init__(self) -> None:
         self.addresses: list[frozenset[str]] = []
         self.ways: list[Way] = []
+        self.strays: list[tuple[frozenset[str], frozenset[str], frozenset[Way]]] = []
 
     def forget_addresses(self, addresses: Collection[str]) -> int:
         self.addresses.append(frozenset(addresses))
@@ -247,6 +248,10 @@ class Connections:
 
     def forget_ways(self, ways: Collection[Way]) -> int:
         self.ways += ways
+        return 0
+
+    def forget_strays(self, addresses: Collection[str], protocols: Collection[str], ways: Collection[Way]) -> int:
+        self.strays.append((frozenset(addresses), frozenset(protocols), frozenset(ways)))
         return 0
 
 

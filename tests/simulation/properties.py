@@ -225,6 +225,9 @@ def _wrong_backends(gateway: GatewayTwin, service: Service, truth: Truth) -> Ite
             found = [(each.address, each.port) for each in forward.backends]
             if sorted(wanted) != found:
                 yield f"{gateway.name} sends {service.name} to {found}, its endpoints are {sorted(wanted)}"
+            allowed = tuple(sorted(service.spec.load_balancer_source_ranges))
+            if forward.sources != allowed:
+                yield f"{gateway.name} lets {forward.sources} in to {service.name}, which wants {allowed}"
 
 
 def _wrong_conditions(service: Service, truth: Truth) -> Iterator[str]:

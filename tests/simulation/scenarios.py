@@ -238,7 +238,10 @@ class Churn:
             self._user.take_pairs()
 
     async def restrict(self, name: str) -> None:
-        """Want what nobody does, and perhaps think better of it."""
+        """Let in some clients only; or want what nobody does, and perhaps think better of it."""
+        if self._chance.random() < 0.5:
+            self._user.restrict(name, *self._chance.choice(((), ("192.0.2.0/24",), ("203.0.113.0/24", "192.0.2.0/24"))))
+            return
         self._user.wish(name, "192.0.2.9")
         await self.wait(0.1, 5.0)
         if self._chance.random() < 0.5:

@@ -113,6 +113,10 @@ class User:
         """Make it a Service of type ClusterIP."""
         self._patch(name, {"spec": {"type": "ClusterIP", "loadBalancerClass": None}})
 
+    def restrict(self, name: str, *ranges: str) -> None:
+        """Let in some clients only, or everybody."""
+        self._patch(name, {"spec": {"loadBalancerSourceRanges": list(ranges) or None}})
+
     def wish(self, name: str, address: str) -> None:
         """Ask for an address, or for none."""
         self._patch(name, {"spec": {"loadBalancerIP": address or None}})

@@ -34,7 +34,7 @@ from structlog.typing import FilteringBoundLogger
 from mooring.agent.host import Host
 from mooring.agent.rules import Rules
 from mooring.agent.standing import Standing
-from mooring.core import gateway_change, gateway_document, vrrp
+from mooring.core import elements, gateway_change, gateway_document, vrrp
 from mooring.core.gateway_change import SetAddresses, SetRules, Wanted
 from mooring.core.gateway_checks import Reason
 from mooring.core.ruleset import Mode
@@ -105,6 +105,8 @@ class Gateway:
         self._addresses: frozenset[str] = frozenset()
         self._settled = False
         self._touched: set[Place] = set()
+        self._new: set[str] = set()
+        self._restored = True
         self._journal_sure = True
         self._left_out: tuple[LeftOut, ...] = ()
         self._trouble = ""
@@ -131,6 +133,7 @@ class Gateway:
                 raise
             self._in_trouble(error)  # with its rules it can wait for the rest
         self.standing.observe(self._addresses)
+        self._new, self._restored = set(self._addresses), True
         self._log.info("restored", **self._named(), vrrp=self.standing.vrrp.value)
 
     def put(self, new: Document | Delta) -> Outcome:
@@ -194,6 +197,7 @@ class Gateway:
             self._settled = False
         self._put_right()
         self.standing.observe(self._addresses)
+        self._forget_strays()
         return ended
 
     def state(self) -> State:
@@ -303,6 +307,7 @@ class Gateway:
         text = vrrp.configuration(self._settings, wanted, released=before - wanted)
         self._host.daemon.configure(text, held=wanted, released=before - wanted)
         self._addresses, self._settled = wanted, True
+        self._new |= wanted - before
 
     def _put_right(self) -> None:
         """Lead host and journal to what counts, wherever they are."""
@@ -336,11 +341,31 @@ class Gateway:
     def _said_left_out(self) -> None:
         """What is not served is said once, and then with every answer."""
         found = tuple(each for place in sorted(self.told.left_out) for each in self.told.left_out[place])
-        for each in found:
+        for each in found[:MOST_LEFT_OUT]:
             if each not in self._left_out:
                 told = {"service": each.service, "reason": each.reason, "message": each.message, "advice": each.advice}
                 self._log.warning("not served", **told)
         self._left_out = found[:MOST_LEFT_OUT]
+
+    def _forget_strays(self) -> None:
+        """What came before its address knows of no backend; what came before a death of ours, of one that is gone.
+
+        Connections that may go on to such a backend are not told from others, and are left alone after a start.
+        """
+        new, self._new = self._new & self._addresses, set()
+        protocols = self._choices.ended if self._restored else frozenset(elements.PROTOCOLS)
+        self._restored = False
+        if not new:
+            return
+        served = [each for each in self.told.forwards.values() if each.address in new]
+        ways = [Way(*each.place, one.address, one.port) for each in served for one in each.backends]
+        try:
+            gone = self._host.connections.forget_strays(new, protocols, ways)
+        except HostError as error:
+            self._log.warning("flows to old backends may go on", error=str(error))
+        else:
+            if gone:
+                self._log.info("flows forgotten that led nowhere", count=gone)
 
     def _forget_ways(self, ended: tuple[gateway_change.Flow, ...]) -> None:
         if not ended:

@@ -92,6 +92,8 @@ class Connections(Protocol):
 
     def forget_ways(self, ways: Collection[Way]) -> int: ...
 
+    def forget_strays(self, addresses: Collection[str], protocols: Collection[str], ways: Collection[Way]) -> int: ...
+
 
 class Host(Struct, frozen=True):
     journal: Journal

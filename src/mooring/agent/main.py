@@ -198,9 +198,7 @@ class Certificates:
         written = self._times()
         if written == self._written:
             return False
-        self._loaded()  # half of a pair would spoil what is in use
-        self.context.load_verify_locations(self._files.ca)
-        self.context.load_cert_chain(self._files.certificate, self._files.key)
+        serving.renew(self.context, self._loaded())
         self._written, self.ends = written, self._expiry()
         return True
 

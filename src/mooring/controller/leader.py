@@ -226,6 +226,8 @@ class Leader:
         if after is not None:
             self._picture.claim(after)
             self._queue.add(after.name)
+            if before is not None and before.spec != after.spec and mapping.mapped(after):
+                self._tell_gateways()  # such as of who may call it
         elif before is not None:
             self._picture.release(before.name)
             self._troubles.pop(before.name, None)

@@ -6,8 +6,14 @@ from functools import lru_cache
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
+NOBODY = ipaddress.ip_network("0.0.0.0/8")
+EVERYBODY = ipaddress.ip_address("255.255.255.255")
 
-V4 = re.compile(r"(?!0\.0\.0\.0$)(?!127\.)(?!2(2[4-9]|3\d)\.)((25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(\.(?!$)|$)){4}")
+
+OCTET = r"(25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)"
+V4 = re.compile(
+    rf"(?!0\.)(?!127\.)(?!2(2[4-9]|3\d)\.)(?!255\.255\.255\.255$){OCTET}\.{OCTET}\.{OCTET}\.{OCTET}", re.ASCII
+)
 """What `of_a_host` takes of IPv4, in a tenth of the time. A gateway looks at a hundred thousand of them at once."""
 
 
@@ -29,7 +35,7 @@ def of_a_host(text: str) -> Address:
         raise ValueError(f"{text!r} is not an address") from None
     if str(found) != text:
         raise ValueError(f"{text!r} has to be written {found}")
-    if found.is_unspecified or found.is_loopback or found.is_multicast:
+    if found.is_unspecified or found.is_loopback or found.is_multicast or found in NOBODY or found == EVERYBODY:
         raise ValueError(f"{text} is not an address of one host in a network")
     return found
 

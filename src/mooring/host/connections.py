@@ -45,6 +45,18 @@ class Connections:
         """Forget what goes one of these ways."""
         return _forget(going(ways))
 
+    def forget_strays(self, addresses: Collection[str], protocols: Collection[str], ways: Collection[Way]) -> int:
+        """Forget what clients sent to these addresses by these protocols, and goes none of these ways."""
+        targets = {ipaddress.ip_address(each).packed for each in addresses}
+        numbers = {NUMBERS[each] for each in protocols}
+        known = going(ways)
+
+        def strays(original: memoryview, reply: memoryview) -> bool:
+            target, number, _ = _end(original, V4_TARGET, V6_TARGET, TARGET_PORT)
+            return target in targets and number in numbers and not known(original, reply)
+
+        return _forget(strays)
+
 
 def going(ways: Collection[Way]) -> Callable[[memoryview, memoryview], bool]:
     """Tells of the two directions of an entry, in the kernel's words, whether it goes one of these ways."""
