@@ -52,6 +52,7 @@ def test_only_the_extra_asks_for_what_the_lab_needs(archives: Path) -> None:
         "aiohttp",
         "click",
         "cryptography",
+        "h11",
         "lightkube",
         "msgspec",
         "openstacksdk",

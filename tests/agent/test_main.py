@@ -9,8 +9,9 @@ import msgspec
 import pytest
 
 from mooring.agent import doctor
-from mooring.agent.gateway import restored
-from mooring.agent.main import Certificates, reset_epoch, run
+from mooring.agent.certificates import Certificates
+from mooring.agent.main import reset_epoch, run
+from mooring.agent.record import restored
 from mooring.core import gateway_document
 from mooring.host import locking
 from mooring.host.certificates import Role

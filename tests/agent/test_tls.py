@@ -30,7 +30,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from structlog.typing import FilteringBoundLogger
 
-from mooring.agent import main
+from mooring.agent import certificates as certificates_in_use
 from mooring.agent.app import app
 from mooring.agent.gateway import Choices, Gateway
 from mooring.agent.metrics import GatewayCollector, Metrics
@@ -244,14 +244,14 @@ class Rotating:
         return context
 
 
-Renew = Callable[[main.Certificates, Config], None]
+Renew = Callable[[certificates_in_use.Certificates, Config], None]
 
 
-def _by_main(used: main.Certificates, _: Config) -> None:
+def _by_main(used: certificates_in_use.Certificates, _: Config) -> None:
     assert used.renew()
 
 
-def _by_serving(used: main.Certificates, config: Config) -> None:
+def _by_serving(used: certificates_in_use.Certificates, config: Config) -> None:
     tls = config.tls
     serving.renew(used.context, serving.server_tls(tls.ca, tls.certificate, tls.key))
 
@@ -259,7 +259,7 @@ def _by_serving(used: main.Certificates, config: Config) -> None:
 @pytest.mark.parametrize("renew", [_by_main, _by_serving])
 def test_who_was_signed_by_an_authority_that_was_replaced_is_heard_no_more(tmp_path: Path, renew: Renew) -> None:
     rotating = Rotating(tmp_path)
-    used = main.Certificates(rotating.config)
+    used = certificates_in_use.Certificates(rotating.config)
 
     async def heard(port: int, name: str) -> bool:
         connector = aiohttp.TCPConnector(ssl=rotating.client(name))
@@ -332,7 +332,7 @@ def words() -> Iterator[Words]:
 
 
 @asynccontextmanager
-async def speaking(log: FilteringBoundLogger, tls: main.Certificates) -> AsyncIterator[Running]:
+async def speaking(log: FilteringBoundLogger, tls: certificates_in_use.Certificates) -> AsyncIterator[Running]:
     """An agent over a host in memory that says what it does."""
     machine = Machine(lambda _: None)
     gateway = Gateway(machine.host, SETTINGS, Choices(version="1"), log=log, clock=time.monotonic)
@@ -368,7 +368,7 @@ def test_keys_are_never_told(certificates: Certificates, tmp_path: Path, words: 
             told.append(f"{response.headers} {await response.text()}")
 
     async def scene() -> None:
-        used = main.Certificates(config)
+        used = certificates_in_use.Certificates(config)
         async with speaking(log, used) as agent, aiohttp.ClientSession() as session:
             web = Forward("10.0.0.5", "TCP", 80, "shop/web", (Backend("10.1.0.7", 8080),))
             whole = msgspec.json.encode(gateway_document.document([web], epoch=1, generation=1, seed=7))

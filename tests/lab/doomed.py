@@ -22,7 +22,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from mooring.agent.gateway import restored
+from mooring.agent.record import restored
 from mooring.agent.rules import MAPS
 from mooring.core import gateway_document, vrrp
 from mooring.core.elements import InForce

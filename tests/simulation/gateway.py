@@ -7,7 +7,8 @@ import random
 from typing import NoReturn
 
 from mooring.agent import answers
-from mooring.agent.gateway import Choices, Gateway, Outcome, restored
+from mooring.agent.gateway import Choices, Gateway, Outcome
+from mooring.agent.record import restored
 from mooring.core import gateway_document
 from mooring.core.elements import InForce
 from mooring.core.ruleset import Mode

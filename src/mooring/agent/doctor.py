@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from mooring.agent.main import Certificates
+from mooring.agent.certificates import Certificates
 from mooring.core import vrrp
 from mooring.host import addresses, adverts, locking, settings
 from mooring.host.errors import HostError

@@ -25,13 +25,13 @@ any time: they read and replace single frozen values.
 """
 
 import enum
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
-import msgspec
 from msgspec import Struct
 from structlog.typing import FilteringBoundLogger
 
 from mooring.agent.host import Host
+from mooring.agent.record import Record
 from mooring.agent.rules import Rules
 from mooring.agent.standing import Standing
 from mooring.core import elements, gateway_change, gateway_document, vrrp
@@ -43,7 +43,6 @@ from mooring.core.vrrp import Vrrp as VrrpSettings
 from mooring.host.connections import Way
 from mooring.host.disk import DiskError
 from mooring.host.errors import HostError
-from mooring.host.journal import JournalDamaged
 from mooring.host.nftables import NftError
 from mooring.model.gateway import Delta, Document, Heartbeat, LeftOut, Place, Refusal, State, Vrrp
 
@@ -51,8 +50,6 @@ MOST_TROUBLE = 500
 """Characters of a trouble that others are told with every answer; nft repeats whole lines of rules."""
 MOST_LEFT_OUT = 100
 """Of what is not served, that others are told with every answer."""
-DOCUMENTS: msgspec.json.Decoder[Document | Delta] = msgspec.json.Decoder(Document)
-DELTAS: msgspec.json.Decoder[Document | Delta] = msgspec.json.Decoder(Delta)
 OF_THE_HOST = frozenset({Reason.RULES_REFUSED.value, Reason.VRRP_REFUSED.value, Reason.DISK_REFUSED.value})
 
 
@@ -99,6 +96,7 @@ class Gateway:
         self.rules = Rules(host.filter, choices.mode, log=log, clock=clock)
         self.standing = Standing(host.daemon, host.connections, settings.instances, log=log, clock=clock)
         self._host = host
+        self._record = Record(host.journal, log=log)
         self._settings = settings
         self._choices = choices
         self._log = log
@@ -107,7 +105,6 @@ class Gateway:
         self._touched: set[Place] = set()
         self._new: set[str] = set()
         self._restored = True
-        self._journal_sure = True
         self._left_out: tuple[LeftOut, ...] = ()
         self._trouble = ""
         self._refusal: Refusal | None = None
@@ -119,7 +116,7 @@ class Gateway:
 
     def start(self) -> None:
         """Bring what the journal names into force: rules first, whatever the kernel holds, then addresses."""
-        self.told = self._read_journal()
+        self.told = self._record.read()
         self._said_left_out()
         self.standing.begin()
         self.tick()
@@ -153,10 +150,10 @@ class Gateway:
         wanted = {place: self.told.forwards.get(place) for place in self._touched} | dict(change.served)
         self._touched.update(change.served)
         try:
-            self._prepare(new)
+            self._record.prepare(new, self.told)
             addresses = self.told.addresses_after(change, self._addresses if self._settled else None)
             done = self._lead(wanted, addresses, change.seed)
-            self._name(new)
+            self._record.name(new)
         except HostError as error:
             self._put_right()
             refusal = Refusal(_reason(error).value, str(error))
@@ -246,45 +243,6 @@ class Gateway:
             return Outcome.BASE
         return None
 
-    def _read_journal(self) -> Told:
-        try:
-            lines = self._host.journal.read()
-            return restored(lines or ())
-        except JournalDamaged as error:
-            self._set_aside(error)
-            return Told()
-
-    def _set_aside(self, damage: JournalDamaged) -> None:
-        """Who cannot read what it was told was told nothing: it gives way to others until it is told again."""
-        advice = "nothing is to be done, the controller sends all of it again; if this comes again, check the disk"
-        self._log.error("the journal is damaged and set aside", error=str(damage), advice=advice)
-        try:
-            self._host.journal.set_aside()
-        except HostError as error:  # the next document takes its place all the same
-            self._log.error("the journal is not set aside", error=str(error))
-
-    def _prepare(self, new: Document | Delta) -> None:
-        """Let a full disk be known before anything is touched."""
-        if isinstance(new, Document):
-            self._host.journal.prepare(msgspec.json.encode(new))
-        elif self._host.journal.torn or not self._journal_sure:
-            self._write_journal()
-
-    def _name(self, new: Document | Delta) -> None:
-        """Let the journal name something new. When that fails, nobody knows how far it went."""
-        self._journal_sure = False
-        if isinstance(new, Document):
-            self._host.journal.commit()
-        else:
-            self._host.journal.add(msgspec.json.encode(new))
-        self._journal_sure = True
-
-    def _write_journal(self) -> None:
-        """All of it anew."""
-        self._host.journal.prepare(msgspec.json.encode(self.told.document))
-        self._host.journal.commit()
-        self._journal_sure = True
-
     def _lead(self, wanted: Wanted, addresses: frozenset[str], seed: int) -> list[str]:
         """Let some places and the addresses be as told; returns what that was, for people."""
         bare = frozenset() if self._settled else self._addresses - addresses - self.rules.addresses()
@@ -316,8 +274,7 @@ class Gateway:
             wanted = {place: self.told.forwards.get(place) for place in self._touched}
             self._lead(wanted, frozenset(self.told.addresses), self.told.seed)
             self._touched.clear()
-            if not self._journal_sure or self._host.journal.grown:
-                self._write_journal()
+            self._record.tidy(self.told)
         except HostError as error:
             self._in_trouble(error)
         else:
@@ -375,18 +332,6 @@ class Gateway:
             self._host.connections.forget_ways(ways)
         except HostError as error:
             self._log.warning("flows to old backends go on", error=str(error))
-
-
-def restored(lines: Iterable[bytes]) -> Told:
-    """What the lines of a journal say, one after the other."""
-    told = Told()
-    try:
-        for number, line in enumerate(lines):
-            decoder = DELTAS if number else DOCUMENTS
-            told.follow(told.change(decoder.decode(line)))
-    except (msgspec.DecodeError, Refused) as error:
-        raise JournalDamaged(str(error)) from error
-    return told
 
 
 def _age(new: Document | Delta) -> dict[str, int]:

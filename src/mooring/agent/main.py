@@ -6,7 +6,6 @@ When it ends, rules and keepalived stay as they are: packets do not need it.
 import asyncio
 import contextlib
 import signal
-import ssl
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -16,15 +15,16 @@ from typing import Any
 
 import msgspec
 import prometheus_client
-from cryptography import x509
 from msgspec import Struct
 from structlog.typing import FilteringBoundLogger
 
 from mooring.agent.app import app
-from mooring.agent.gateway import Choices, Gateway, restored
+from mooring.agent.certificates import Certificates
+from mooring.agent.gateway import Choices, Gateway
 from mooring.agent.host import Connections as ConnectionsOf
 from mooring.agent.host import Filter, Host
 from mooring.agent.metrics import GatewayCollector, Metrics
+from mooring.agent.record import restored
 from mooring.agent.standing import Standing
 from mooring.core import vrrp
 from mooring.core.ruleset import Mode
@@ -103,7 +103,7 @@ def reset_epoch(config: Config) -> Held:
 
 
 async def _serve(
-    gateway: Gateway, config: Config, tls: "Certificates", log: FilteringBoundLogger, ended: asyncio.Event
+    gateway: Gateway, config: Config, tls: Certificates, log: FilteringBoundLogger, ended: asyncio.Event
 ) -> None:
     hand = ThreadPoolExecutor(1, thread_name_prefix="gateway")
     try:
@@ -182,36 +182,6 @@ def choices(config: Config) -> Choices:
     wanted = config.forwarding
     ended = frozenset({"UDP", "TCP", "SCTP"}) if wanted.removed == "end" else frozenset({"UDP"})
     return Choices(Mode(wanted.snat, wanted.denied, wanted.counters), ended, VERSION)
-
-
-class Certificates:
-    """The agent's certificates. Those that lie in the files now are used for every new connection."""
-
-    def __init__(self, config: Config) -> None:
-        self._files = config.tls
-        self.context = self._loaded()
-        self._written = self._times()
-        self.ends = self._expiry()
-
-    def renew(self) -> bool:
-        """Whether there were new ones."""
-        written = self._times()
-        if written == self._written:
-            return False
-        serving.renew(self.context, self._loaded())
-        self._written, self.ends = written, self._expiry()
-        return True
-
-    def _loaded(self) -> ssl.SSLContext:
-        return serving.server_tls(self._files.ca, self._files.certificate, self._files.key)
-
-    def _times(self) -> tuple[int, ...]:
-        files = self._files
-        return tuple(Path(each).stat().st_mtime_ns for each in (files.ca, files.certificate, files.key))
-
-    def _expiry(self) -> float:
-        certificate = x509.load_pem_x509_certificate(Path(self._files.certificate).read_bytes())
-        return certificate.not_valid_after_utc.timestamp()
 
 
 async def _tick(gateway: Gateway) -> None:
