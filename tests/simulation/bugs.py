@@ -62,7 +62,7 @@ BUGS = (
         "B5",
         "ports are given out by their number, whatever the protocol",
         (
-            (PICTURE, "Forward\n", "Forward, Key\n"),
+            (PICTURE, "Forward, LeftOut\n", "Forward, Key, LeftOut\n"),
             (PICTURE, "mapping.keys(service)", "tuple(Key('any', key.port) for key in mapping.keys(service))"),
         ),
     ),

@@ -49,6 +49,19 @@ def test_packets_follow_the_endpoints_at_once() -> None:
     World(1, Scripted({})).run(deeds)
 
 
+def test_who_may_call_is_followed_at_once() -> None:
+    async def deeds(world: World) -> None:
+        user = User(world)
+        await served(user, world)
+        for ranges in (("192.0.2.0/24",), ("192.0.2.0/24", "203.0.113.0/24"), ()):
+            user.restrict("web", *ranges)
+            await user.wait(SOON)
+            found = [forward.sources for gateway in world.gateways.values() for forward in gateway.document.forwards]
+            assert found == [ranges] * 2
+
+    World(1, Scripted({})).run(deeds)
+
+
 class Hanging:
     """Neutron stops answering, and begins again."""
 
