@@ -226,13 +226,26 @@ def test_of_those_that_wait_the_last_one_is_served(certificates: Certificates) -
 def test_one_that_goes_away_while_it_waits_holds_nobody_up() -> None:
     async def scene() -> None:
         turns = Turns()
-        assert await turns.wait()
-        gone = asyncio.create_task(turns.wait())
+        assert await turns.wait((1, 1))
+        gone = asyncio.create_task(turns.wait((1, 2)))
         await asyncio.sleep(0)
         turns.pass_on()
         gone.cancel()
         with suppress(asyncio.CancelledError):
             await gone
-        assert await asyncio.wait_for(turns.wait(), 1)
+        assert await asyncio.wait_for(turns.wait((1, 3)), 1)
+
+    asyncio.run(scene())
+
+
+def test_an_older_one_does_not_take_the_turn_of_a_newer_that_waits() -> None:
+    async def scene() -> None:
+        turns = Turns()
+        assert await turns.wait((1, 1))
+        newer = asyncio.create_task(turns.wait((1, 7)))
+        await asyncio.sleep(0)
+        assert not await turns.wait((1, 6))
+        turns.pass_on()
+        assert await newer
 
     asyncio.run(scene())

@@ -31,6 +31,10 @@ FEWER = msgspec.structs.replace(WEB, backends=WEB.backends[:1])
 DNS = Forward("10.0.0.6", "UDP", 53, "shop/dns", (Backend("10.1.0.9", 53), Backend("10.1.0.10", 53)))
 SIX = Forward("fd00::5", "TCP", 443, "shop/six", (Backend("fd00:1::7", 8443),))
 
+STICKY = msgspec.structs.replace(WEB, affinity=60)
+PARTS = 7
+"""Turns that a look takes, and one more to put right what it found."""
+
 ERRORS: Mapping[str, tuple[type[HostError], Reason]] = {
     "rules": (NftError, Reason.RULES_REFUSED),
     "vrrp": (KeepalivedError, Reason.VRRP_REFUSED),
@@ -63,6 +67,12 @@ class Bench:
     def put(self, document: Document | Delta) -> Outcome:
         self.reached.clear()
         return self.gateway.put(document)
+
+    def looked(self) -> None:
+        """Let it look at everything."""
+        self.now += LOOK_EVERY
+        for _ in range(PARTS):
+            self.gateway.tend()
 
     def holds(self, document: Document) -> bool:
         """Whether journal, rules, addresses and the gateway's own word are of a document."""
@@ -162,6 +172,25 @@ def test_a_journal_that_has_grown_is_written_anew_when_there_is_time() -> None:
     assert generation > 1000
     assert bench.holds(last)
     assert bench.gateway.ready() is None
+
+
+def test_who_fails_to_name_its_first_document_begins_with_nothing() -> None:
+    bench = Bench()
+
+    def second_time(_at: int, kind: str) -> None:
+        if kind == "disk" and bench.reached.count("disk") == 4:  # the names are not made sure
+            raise DiskError("simulated")
+
+    bench.wrong = second_time
+    with pytest.raises(NotApplied):
+        bench.put(OLD)
+    bench.wrong = lambda _number, _kind: None
+    bench.gateway.tend()
+    bench.restart()
+    assert bench.gateway.state().held.epoch == 0
+    assert bench.machine.disk.read(DAMAGED) is None
+    assert bench.put(OLD) is Outcome.APPLIED
+    assert bench.holds(OLD)
 
 
 def test_a_line_that_was_cut_off_was_never_told_and_is_written_over() -> None:
@@ -403,7 +432,7 @@ def test_a_damaged_journal_is_set_aside_and_the_gateway_gives_way(whole: bool) -
     assert bench.machine.disk.read(DAMAGED) == (b'{"epoch": 1' if whole else None)
     assert bench.gateway.state().held == Held()
     assert bench.gateway.state().stale
-    assert bench.machine.daemon.lowered == GIVE_WAY
+    assert bench.machine.daemon.lowered_by == GIVE_WAY
     assert bench.machine.daemon.addresses == frozenset()
     assert bench.put(OLD) is Outcome.APPLIED
     bench.restart()
@@ -456,11 +485,50 @@ def test_elements_that_somebody_else_removed_are_noticed_after_a_while(name: str
     bench = Bench()
     bench.put(OLD)
     bench.machine.kernel.spoil(without(bench.machine.kernel, name))
-    bench.now += LOOK_EVERY
-    bench.gateway.tend()
+    bench.looked()
     bench.machine.bare = None  # that it was so was the doing of others
     assert bench.holds(OLD)
     assert bench.gateway.rules.repaired == 1
+
+
+def test_damage_is_found_beside_a_busy_neighbour() -> None:
+    bench = Bench()
+    bench.put(OLD)
+    bench.machine.kernel.spoil(without(bench.machine.kernel, "be"))
+    bench.now += LOOK_EVERY
+    for _ in range(PARTS):
+        bench.machine.kernel.spoil(dict(bench.machine.kernel.all))
+        bench.gateway.tend()
+    assert bench.gateway.rules.repaired == 1
+    assert bench.holds(OLD)
+
+
+def test_damage_is_found_although_we_change_something_ourselves() -> None:
+    """A new time to remember adds a chain of ours, and a backend that goes takes memories with it."""
+    for change in (
+        msgspec.structs.replace(STICKY, affinity=90),
+        msgspec.structs.replace(STICKY, backends=WEB.backends[:1]),
+    ):
+        bench = Bench()
+        bench.put(document(1, STICKY, DNS))
+        tables = {where: table.copy() for where, table in bench.machine.kernel.all.items()}
+        for table in tables.values():
+            table.chains |= {"foreign"}
+        bench.machine.kernel.spoil(tables)
+        new = document(2, change, DNS)
+        bench.put(new)
+        bench.looked()
+        assert bench.gateway.rules.repaired == 1
+        assert bench.holds(new)
+
+
+def test_changes_of_ours_are_no_damage() -> None:
+    bench = Bench()
+    bench.put(document(1, STICKY, DNS))
+    for generation, affinity in enumerate((90, 120, 90), 2):
+        bench.put(document(generation, msgspec.structs.replace(STICKY, affinity=affinity), DNS))
+        bench.looked()
+    assert bench.gateway.rules.repaired == 0
 
 
 def test_a_rule_that_somebody_else_added_is_noticed() -> None:
@@ -470,8 +538,7 @@ def test_a_rule_that_somebody_else_added_is_noticed() -> None:
     for table in tables.values():
         table.chains |= {"foreign"}
     bench.machine.kernel.spoil(tables)
-    bench.now += LOOK_EVERY
-    bench.gateway.tend()
+    bench.looked()
     assert bench.gateway.rules.repaired == 1
     assert not any("foreign" in table.chains for table in bench.machine.kernel.all.values())
 
@@ -480,9 +547,8 @@ def test_changes_that_are_not_about_us_are_no_reason_to_do_anything() -> None:
     bench = Bench()
     bench.put(OLD)
     bench.machine.kernel.spoil(dict(bench.machine.kernel.all))
-    bench.now += LOOK_EVERY
     bench.reached.clear()
-    bench.gateway.tend()
+    bench.looked()
     assert "rules" not in bench.reached
     assert bench.gateway.rules.repaired == 0
 
@@ -558,7 +624,7 @@ def test_what_a_refused_document_left_behind_goes_with_the_next() -> None:
 def test_a_gateway_that_was_never_told_anything_gives_way() -> None:
     bench = Bench()
     assert bench.gateway.state() == State(Held(), vrrp=Vrrp.MASTER, stale=True, version="1", schemas=(1, 2))
-    assert bench.machine.daemon.lowered == GIVE_WAY
+    assert bench.machine.daemon.lowered_by == GIVE_WAY
 
 
 def test_without_heartbeats_it_gives_way_until_one_comes() -> None:
@@ -566,14 +632,14 @@ def test_without_heartbeats_it_gives_way_until_one_comes() -> None:
     bench.put(OLD)
     assert bench.gateway.heartbeat(Heartbeat(1, 1))
     assert not bench.gateway.state().stale
-    assert bench.machine.daemon.lowered == 0
+    assert bench.machine.daemon.lowered_by == 0
     bench.now += GRACE + HOLDING + 0.1
     bench.gateway.tick()
     assert bench.gateway.state().stale
-    assert bench.machine.daemon.lowered == GIVE_WAY
+    assert bench.machine.daemon.lowered_by == GIVE_WAY
     assert bench.gateway.heartbeat(Heartbeat(1, 1))
     assert not bench.gateway.state().stale
-    assert bench.machine.daemon.lowered == 0
+    assert bench.machine.daemon.lowered_by == 0
 
 
 def test_who_stays_behind_the_newest_document_gives_way_until_it_has_it() -> None:
@@ -623,8 +689,68 @@ def test_the_rest_goes_on_where_vrrp_cannot_be_told() -> None:
     bench.put(OLD)
     bench.now += 1.0
     assert bench.gateway.heartbeat(Heartbeat(1, 1))
-    assert bench.machine.daemon.lowered == 0
+    assert bench.machine.daemon.lowered_by == 0
     assert len(bench.machine.daemon.marks) == 1
+
+
+def test_who_had_given_way_does_so_after_a_restart_until_it_hears_a_leader() -> None:
+    bench = Bench()
+    bench.put(OLD)
+    bench.gateway.heartbeat(Heartbeat(1, 1))
+    bench.now += GRACE + HOLDING + 0.1
+    bench.gateway.tick()
+    assert bench.machine.daemon.lowered_by == GIVE_WAY
+    bench.restart()
+    assert bench.gateway.state().stale
+    assert bench.machine.daemon.lowered_by == GIVE_WAY
+    bench.gateway.heartbeat(Heartbeat(1, 1))
+    assert bench.machine.daemon.lowered_by == 0
+
+
+def test_a_host_that_was_just_started_gives_way_until_it_hears_a_leader() -> None:
+    bench = Bench()
+    bench.put(OLD)
+    bench.gateway.heartbeat(Heartbeat(1, 1))
+    bench.machine.daemon.alive = False
+    bench.restart()
+    assert bench.gateway.state().stale
+    bench.gateway.heartbeat(Heartbeat(1, 1))
+    assert not bench.gateway.state().stale
+
+
+def test_a_vrrp_daemon_that_hangs_is_ended_and_started_again() -> None:
+    bench = Bench()
+    bench.put(OLD)
+    bench.machine.daemon.hanging = True
+    assert bench.gateway.tend()
+    assert bench.machine.daemon.alive
+    assert not bench.machine.daemon.hanging
+    assert bench.holds(OLD)
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_an_address_that_the_host_cannot_hold_hurts_nobody_else(restarted: bool) -> None:  # noqa: FBT001 - a table
+    bench = Bench()
+    bench.machine.daemon.own = frozenset({"10.0.0.5"})
+    bench.machine.daemon.six = False
+    bench.put(document(1, WEB, DNS, SIX))
+    if restarted:
+        bench.restart()
+    state = bench.gateway.state()
+    assert [(each.service, each.reason) for each in state.left_out] == [
+        ("shop/web", "UnfitAddress"),
+        ("shop/six", "UnfitAddress"),
+    ]
+    assert bench.machine.daemon.addresses == {"10.0.0.6"}
+    assert state.held.digest == document(1, DNS).digest
+
+
+def test_all_that_is_left_out_is_told_and_a_heartbeat_spares_it() -> None:
+    bench = Bench()
+    bad = [Forward("10.0.0.5", "ICMP", port, f"shop/s{port}") for port in range(1, 301)]
+    bench.put(document(1, *bad, DNS))
+    assert len(bench.gateway.state().left_out) == 300
+    assert bench.gateway.state(whole=False).left_out == ()
 
 
 def test_a_restart_is_no_reason_to_give_way() -> None:

@@ -75,3 +75,46 @@ def test_a_wrong_variable_is_told(file: Path) -> None:
     run = mooring("config", "show", "--config", file, MOORING_LOG_FORMAT="xml")
     assert run.exit_code == 2
     assert run.stderr.startswith('environment variable MOORING_LOG_FORMAT: log.format: "xml" is refused')
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[vrrp]\nmode = 'spread'\n", '2: vrrp.mode = "spread" needs vrrp.instances'),
+        (
+            "[forwarding]\nsnat = 'never'\n[vrrp]\nmode = 'spread'\ninstances = 2\n",
+            '4: vrrp.mode = "spread" is refused where backends see the address of the client',
+        ),
+        ("[vrrp]\ninstance = 1\n", "2: vrrp.instances and vrrp.instance are for"),
+        ("[vrrp]\npeers = ['192.0.2.12']\n", "2: vrrp.peers needs vrrp.source_address"),
+        (
+            "[vrrp]\nsource_address = '192.0.2.12'\npeers = ['192.0.2.12']\n",
+            '3: vrrp.peers = "192.0.2.12" is refused: it is this gateway itself',
+        ),
+        ("[vrrp]\naddress = '127.0.0.1'\n", '2: vrrp.address = "127.0.0.1" is refused'),
+        ("[agent]\n\nstate = '/var/lib/my state'\n", '3: agent.state = "/var/lib/my state" is refused'),
+    ],
+)
+def test_what_an_agent_would_refuse_is_told_with_its_place(file: Path, text: str, told: str) -> None:
+    file.write_text(text)
+    run = mooring("config", "check", "--config", file)
+    assert (run.exit_code, run.stdout) == (2, "")
+    [line] = run.stderr.splitlines()
+    assert line.startswith(f"{file}:{told}")
+
+
+def test_what_an_agent_would_refuse_may_come_from_a_variable(file: Path) -> None:
+    file.touch()
+    run = mooring("config", "check", "--config", file, MOORING_VRRP_ADDRESS="224.0.0.18")
+    assert run.exit_code == 2
+    assert run.stderr.startswith('environment variable MOORING_VRRP_ADDRESS: vrrp.address = "224.0.0.18" is refused')
+
+
+def test_values_that_an_agent_would_refuse_can_be_shown(file: Path) -> None:
+    file.write_text("[vrrp]\nmode = 'spread'\n")
+    assert mooring("config", "show", "--config", file).exit_code == 0
+
+
+def test_the_file_of_a_controller_is_valid(file: Path) -> None:
+    file.write_text("[addresses]\nnetwork = 'n'\n[gateways.gw1]\nagent = 'gw1:9443'\nport = 'p1'\n")
+    assert mooring("config", "check", "--config", file).exit_code == 0

@@ -266,6 +266,10 @@ def test_what_a_gateway_leaves_out_is_known_and_the_rest_is_held() -> None:
         gateway, found = agents.left_out(wanted)["shop/bad"]
         assert (gateway, found.reason) == ("g1", "BadProtocol")
         assert "shop/web" not in agents.left_out(wanted)
+        beat = asyncio.create_task(agents.beat(lambda: wanted, lambda: None, every=1.0))
+        await asyncio.sleep(2.5)
+        assert set(agents.left_out(wanted)) == {"shop/bad"}, "an answer to a heartbeat does not repeat it"
+        beat.cancel()
 
     run_virtually(scene())
 

@@ -22,6 +22,8 @@ def test_only_tables_of_ours_are_made() -> None:
         (Mode(), "daddr @vips snat ip to ct original ip daddr", "masquerade"),
         (Mode(source="masquerade"), "daddr @vips masquerade", "snat"),
         (Mode(source="never"), "daddr @vips ip saddr @hosts snat ip to", "masquerade"),
+        (Mode(source="never"), "(fin | syn | rst | ack) != syn ip saddr . meta l4proto . th sport", "n2"),
+        (Mode(), "vmap @learning", "ct state new tcp flags"),
         (Mode(denied="drop"), "!= @allowed drop", "!= @allowed accept"),
         (Mode(), "!= @allowed accept", "@received"),
         (Mode(counters="bytes"), "ct direction reply ct status dnat meta l4proto udp", "th dport; counter;"),
@@ -67,7 +69,6 @@ table {ip} mooring_b {{
     ct status dnat ct original {ip} daddr @vips snat {ip} to ct original {ip} daddr
   }}
   chain guard {{ type filter hook forward priority filter; policy accept;
-    ct state new {ip} saddr . meta l4proto . th sport @backends drop
     ct state new ct status dnat meta l4proto tcp {service} vmap @learning
     ct state new ct status dnat meta l4proto udp {service} vmap @learning
   }}

@@ -175,6 +175,26 @@ def test_a_keepalived_that_ends_is_started_again(agent: Agent) -> None:
     waiting.until(lambda: VIPS[4] in agent.addresses(), seconds=10, what="the address to be back")
 
 
+def test_a_keepalived_that_hangs_is_ended_and_started_again(agent: Agent) -> None:
+    told(agent, ALL)
+    before = agent.keepalived()
+    asked = agent.folder / "state" / "asked"
+    waiting.until(asked.exists, seconds=10, what="keepalived to ask whether the agent lives")
+    os.kill(int((agent.folder / "state" / "keepalived.vrrp.pid").read_text()), signal.SIGSTOP)
+    waiting.until(lambda: agent.keepalived() not in (0, before), seconds=40, what="another keepalived")
+    waiting.until(lambda: VIPS[4] in agent.addresses(), seconds=10, what="the address")
+    assert "vrrp hangs and is ended" in agent.log()
+
+
+def test_an_address_of_the_gateway_itself_hurts_nobody(world: TwoGateways, agent: Agent) -> None:
+    own = Forward("10.1.0.11", "TCP", 22, "shop/evil", WEB.backends)
+    answer = agent.put(document(1, WEB, own))
+    assert isinstance(answer, State)
+    assert [(each.service, each.reason) for each in answer.left_out] == [("shop/evil", "UnfitAddress")]
+    assert "silence" not in world.asked("tcp", VIPS[4], 80, count=5)
+    told(agent, document(2, WEB))
+
+
 def test_a_document_that_comes_while_keepalived_ends_is_taken(agent: Agent) -> None:
     told(agent, document(1, WEB))
     os.kill(agent.keepalived(), signal.SIGTERM)

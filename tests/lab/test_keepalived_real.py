@@ -328,7 +328,7 @@ def test_one_that_ends_by_plan_is_hardly_missed(wire: Wire) -> None:
 def test_the_adverts_of_others_are_heard(wire: Wire, alone: Gateway) -> None:
     [_, other] = wire.gateways(config.Vrrp(), config.Vrrp())
     assert alone.state() is Vrrp.MASTER
-    assert other.do(adverts.heard, "eth0", 1.0) == [Advert("10.1.0.11", 51, 250)]
+    assert other.do(adverts.heard, "eth0", 1.0) == [Advert("10.1.0.11", 51, 250, "169.254.77.1")]
 
 
 class Host:

@@ -96,9 +96,11 @@ class Kernel:
         self.fill(new, found)
         return found
 
-    def forget(self, family: str, table: str, name: str, unwanted: Callable[[Element], bool]) -> None:
-        for each in [each for each in self.elements(family, table, name) if unwanted(each)]:
+    def forget(self, family: str, table: str, name: str, unwanted: Callable[[Element], bool]) -> int:
+        found = [each for each in self.elements(family, table, name) if unwanted(each)]
+        for each in found:
             self.change(table, Transaction(removed=(each,)), {})
+        return len(found)
 
     def switch(self, on: str, off: str) -> None:
         self._point("rules")
@@ -152,7 +154,10 @@ class Daemon:
         self.text = ""
         self.addresses: frozenset[str] = frozenset()
         self.alive = False
-        self.lowered = 0
+        self.lowered_by = 0
+        self.hanging = False
+        self.own: frozenset[str] = frozenset()
+        self.six = True
         self.marks: list[float] = []
         self.vrrp = Vrrp.MASTER
         self._point = point
@@ -189,7 +194,22 @@ class Daemon:
 
     def lower(self, by: int) -> None:
         self._point("vrrp")
-        self.lowered = by
+        self.lowered_by = by
+
+    def lowered(self) -> bool:
+        return self.lowered_by > 0
+
+    def hangs(self) -> bool:
+        return self.hanging
+
+    def end(self) -> None:
+        self.alive = self.hanging = False
+
+    def there(self) -> frozenset[str]:
+        return self.own | self.addresses
+
+    def has_six(self) -> bool:
+        return self.six
 
     def mark_alive(self, seconds: float) -> None:
         self._point("alive")
@@ -277,7 +297,7 @@ class Machine:
         other = Machine(point, self._journal)
         other.kernel.all = dict(self.kernel.all)
         other.daemon.text, other.daemon.addresses = self.daemon.text, self.daemon.addresses
-        other.daemon.alive, other.daemon.lowered = self.daemon.alive, self.daemon.lowered
+        other.daemon.alive, other.daemon.lowered_by = self.daemon.alive, self.daemon.lowered_by
         other.disk = copy.deepcopy(self.disk)
         return other
 

@@ -38,6 +38,22 @@ class Answer(msgspec.Struct, frozen=True):
     outcome: str
 
 
+class Age(msgspec.Struct, frozen=True):
+    """As much of a document or a delta as tells how new it is."""
+
+    epoch: int = 0
+    generation: int = 0
+
+
+def age(body: bytes) -> tuple[int, int]:
+    """How new it is; what nobody understands is older than all."""
+    try:
+        found = msgspec.json.decode(body, type=Age)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return 0, 0
+    return found.epoch, found.generation
+
+
 def put_document(gateway: Gateway, body: bytes) -> Answer:
     return _take(gateway, lambda: _decoded(body, Document))
 
@@ -70,7 +86,7 @@ def post_heartbeat(gateway: Gateway, body: bytes) -> Answer:
     except Refused as error:
         return refused(HTTPStatus.UNPROCESSABLE_ENTITY, error.refusal)
     status, outcome = (HTTPStatus.OK, "heard") if heard else (HTTPStatus.CONFLICT, Outcome.OLDER.value)
-    return Answer(_state(gateway, status), outcome)
+    return Answer(Response(status, HEADERS, msgspec.json.encode(gateway.state(whole=False))), outcome)
 
 
 def superseded(gateway: Gateway) -> Answer:

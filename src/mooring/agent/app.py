@@ -1,7 +1,7 @@
 """The agent's interface on the wire: reads bodies up to a limit, and has one thing done at a time.
 
-While one document is applied, one other waits. A third one takes the place of that, which is answered what is held:
-whoever sent it has something newer to say, or will be told.
+While one document is applied, one other waits, the newest. The others are answered what is held: whoever sent one of
+them has something newer to say, or will be told.
 """
 
 import asyncio
@@ -54,7 +54,7 @@ def app(
             refusal = _too_large(largest)
             gateway.refuses(refusal)
             answer = answers.refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, refusal)
-        elif not await turns.wait():
+        elif not await turns.wait(answers.age(body)):
             answer = answers.superseded(gateway)
         else:
             try:
@@ -93,13 +93,17 @@ class Turns:
     def __init__(self) -> None:
         self._busy = False
         self._waiting: asyncio.Future[bool] | None = None
+        self._age = (0, 0)
 
-    async def wait(self) -> bool:
-        """Until it is one's turn. False: somebody else has come meanwhile and waits instead."""
+    async def wait(self, age: tuple[int, int]) -> bool:
+        """Until it is one's turn. False: somebody else waits instead, who is as new or newer."""
         if not self._busy:
             self._busy = True
             return True
+        if self._waiting is not None and not self._waiting.done() and age < self._age:
+            return False
         self._wake(turn=False)
+        self._age = age
         mine: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._waiting = mine
         try:

@@ -5,14 +5,15 @@ Each finding says what was looked at, what was seen, and what to do where that i
 
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from msgspec import Struct
 
 from mooring.agent.certificates import Certificates
-from mooring.core import vrrp
+from mooring.core import agent_choices, vrrp
 from mooring.host import addresses, adverts, locking, settings
+from mooring.host.adverts import Advert
 from mooring.host.errors import HostError
 from mooring.host.keepalived import PROGRAM
 from mooring.host.nftables import Nftables
@@ -21,6 +22,11 @@ from mooring.wire.serving import CannotServe
 
 SOON = 14 * 86400
 DAY = 86400
+FOREIGN = (
+    "set vrrp.router_id to a number that nobody uses; if it is a gateway of yours, give all of them the same "
+    "vrrp.router_id and vrrp.address"
+)
+TOO_MANY = "who of these is no gateway of yours? Set vrrp.router_id to a number that nobody uses"
 
 
 class Finding(Struct, frozen=True):
@@ -39,7 +45,7 @@ def examine(config: Config, *, seconds: float) -> tuple[Finding, ...]:
 
 
 def _choices(config: Config) -> Iterator[Finding]:
-    problem = vrrp.problem(config.vrrp, config.forwarding.snat)
+    problem = agent_choices.problem(config)
     chosen = f"VRRP {config.vrrp.mode}, snat {config.forwarding.snat}"
     yield Finding("what was chosen", problem is None, problem or chosen, "change it in the configuration")
 
@@ -101,17 +107,45 @@ def _tls(config: Config) -> Iterator[Finding]:
 
 
 def _network(config: Config, seconds: float) -> Iterator[Finding]:
-    wanted = config.vrrp
-    ours = range(wanted.router_id, wanted.router_id + (wanted.instances if wanted.mode == "spread" else 1))
+    if agent_choices.problem(config) is not None:
+        yield Finding("VRRP", well=False, seen="nobody was listened to", fix="change first what was chosen")
+        return
     try:
-        heard = adverts.heard(wanted.interface, seconds)
+        heard = adverts.heard(config.vrrp.interface, seconds)
     except HostError as error:
         yield Finding("VRRP", well=False, seen=str(error), fix="run as root, on the gateway")
         return
+    yield judged(heard, advertised(config))
+
+
+def advertised(config: Config) -> Mapping[int, str]:
+    """Our numbers, and the address that a gateway of ours advertises with each."""
+    ours = vrrp.settings(config.vrrp, stale_file="", reload_file="", alive_script="", fifo="")
+    return dict(enumerate(vrrp.advertised(ours), ours.router_id))
+
+
+def judged(heard: Collection[Advert], ours: Mapping[int, str]) -> Finding:
+    """What the adverts say about our numbers.
+
+    who speaks with one of ours        ->  well
+    ---------------------------------      ----
+    somebody with another address          no
+    more than there are numbers            no
+    nobody else                            yes
+    """
+    strangers = foreign(heard, ours)
     speakers = sorted({each.source for each in heard if each.router_id in ours})
     others = sorted({each.router_id for each in heard} - set(ours))
-    seen = f"with our numbers speak: {', '.join(speakers) or 'nobody'}"
-    told = f"{seen}; other numbers in use: {', '.join(map(str, others)) or 'none'}"
-    well = len(speakers) <= len(ours)
-    fix = "who of these is no gateway of yours? Set vrrp.router_id to a number that nobody uses"
-    yield Finding("VRRP", well, told, fix)
+    told = [
+        f"with our numbers speak: {', '.join(speakers) or 'nobody'}",
+        f"other numbers in use: {', '.join(map(str, others)) or 'none'}",
+        *(f"{source} has our number {number} for {address or 'no address'}" for source, number, address in strangers),
+    ]
+    well = not strangers and len(speakers) <= len(ours)
+    return Finding("VRRP", well, "; ".join(told), FOREIGN if strangers else TOO_MANY)
+
+
+def foreign(heard: Iterable[Advert], ours: Mapping[int, str]) -> tuple[tuple[str, int, str], ...]:
+    """Who has one of our numbers for an address that is not ours, or for none: source, number and address of each."""
+    found = {(each.source, each.router_id, each.address) for each in heard if each.router_id in ours}
+    return tuple(sorted(each for each in found if each[2] != ours[each[1]]))

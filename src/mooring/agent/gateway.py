@@ -49,7 +49,7 @@ from mooring.model.gateway import Delta, Document, Heartbeat, LeftOut, Place, Re
 MOST_TROUBLE = 500
 """Characters of a trouble that others are told with every answer; nft repeats whole lines of rules."""
 MOST_LEFT_OUT = 100
-"""Of what is not served, that others are told with every answer."""
+"""Of what is not served, that is said in the log at once."""
 OF_THE_HOST = frozenset({Reason.RULES_REFUSED.value, Reason.VRRP_REFUSED.value, Reason.DISK_REFUSED.value})
 
 
@@ -116,12 +116,12 @@ class Gateway:
 
     def start(self) -> None:
         """Bring what the journal names into force: rules first, whatever the kernel holds, then addresses."""
-        self.told = self._record.read()
+        ours = vrrp.mentioned(self._host.daemon.configuration())
+        self._addresses = ours - {each for each, _ in self._settings.others}
+        self.told = self._record.read(self._unfit())
         self._said_left_out()
         self.standing.begin()
         self.tick()
-        ours = vrrp.mentioned(self._host.daemon.configuration())
-        self._addresses = ours - {each for each, _ in self._settings.others}
         try:
             self._lead(self.told.forwards, frozenset(self.told.addresses), self.told.seed)
             self._touched.clear()
@@ -139,7 +139,7 @@ class Gateway:
         if known is not None:
             return known
         try:
-            change = self.told.change(new)
+            change = self.told.change(new, self._unfit())
         except Refused as error:
             self._log.warning("document refused", **_age(new), reason=error.refusal.reason, message=str(error))
             self.refuses(error.refusal)
@@ -187,6 +187,9 @@ class Gateway:
 
     def tend(self) -> bool:
         """See how the host is, and put right what is not as it should be. Returns whether VRRP was started again."""
+        if self._host.daemon.hangs():
+            self._log.error("vrrp hangs and is ended")
+            self._end_daemon()
         ended = not self._host.daemon.running()
         if ended:
             if not self._trouble:
@@ -197,7 +200,8 @@ class Gateway:
         self._forget_strays()
         return ended
 
-    def state(self) -> State:
+    def state(self, *, whole: bool = True) -> State:
+        """`whole`: with all that is left out, which may be much."""
         return State(
             self.told.held,
             self.standing.vrrp,
@@ -205,7 +209,7 @@ class Gateway:
             version=self._choices.version,
             trouble=self.trouble[:MOST_TROUBLE],
             told=self.told.digest,
-            left_out=self._left_out,
+            left_out=self._left_out if whole else (),
             schemas=gateway_document.SCHEMAS,
         )
 
@@ -291,6 +295,29 @@ class Gateway:
         else:
             self._log.info("in force again", **self._named())
 
+    def _end_daemon(self) -> None:
+        try:
+            self._host.daemon.end()
+        except HostError as error:
+            self._log.error("vrrp cannot be ended", error=str(error))
+
+    def _unfit(self) -> Callable[[str], str]:
+        """Tells of an address that is not held yet why it cannot be; empty, if it can."""
+        own: frozenset[str] | None = None
+
+        def why(address: str) -> str:
+            nonlocal own
+            if address in self._addresses:
+                return ""
+            own = self._host.daemon.there() if own is None else own
+            if address in own:
+                return "the gateway itself has this address"
+            if ":" in address and not self._host.daemon.has_six():
+                return "the gateway's interface has no IPv6"
+            return ""
+
+        return why
+
     def _named(self) -> dict[str, int]:
         epoch, generation = self.told.age
         return {"epoch": epoch, "generation": generation, "forwards": len(self.told.forwards)}
@@ -302,7 +329,7 @@ class Gateway:
             if each not in self._left_out:
                 told = {"service": each.service, "reason": each.reason, "message": each.message, "advice": each.advice}
                 self._log.warning("not served", **told)
-        self._left_out = found[:MOST_LEFT_OUT]
+        self._left_out = found
 
     def _forget_strays(self) -> None:
         """What came before its address knows of no backend; what came before a death of ours, of one that is gone.

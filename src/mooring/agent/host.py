@@ -44,7 +44,7 @@ class Filter(Protocol):
 
     def copy(self, family: str, old: str, new: str, name: str, wanted: Callable[[Element], bool]) -> list[Element]: ...
 
-    def forget(self, family: str, table: str, name: str, unwanted: Callable[[Element], bool]) -> None: ...
+    def forget(self, family: str, table: str, name: str, unwanted: Callable[[Element], bool]) -> int: ...
 
     def switch(self, on: str, off: str) -> None: ...
 
@@ -82,6 +82,21 @@ class Daemon(Protocol):
         """Take in what it said of its state since."""
 
     def lower(self, by: int) -> None: ...
+
+    def lowered(self) -> bool:
+        """Whether it was lowered last, by whichever agent."""
+
+    def hangs(self) -> bool:
+        """Whether it is there and does nothing."""
+
+    def end(self) -> None:
+        """End it at once."""
+
+    def there(self) -> frozenset[str]:
+        """All addresses that the host has."""
+
+    def has_six(self) -> bool:
+        """Whether it can hold addresses of IPv6."""
 
     def mark_alive(self, seconds: float) -> None:
         """Let it know that the agent lives. It gives way to others when this is not done again in that time."""

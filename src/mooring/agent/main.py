@@ -26,7 +26,7 @@ from mooring.agent.host import Filter, Host
 from mooring.agent.metrics import GatewayCollector, Metrics
 from mooring.agent.record import restored
 from mooring.agent.standing import Standing
-from mooring.core import vrrp
+from mooring.core import agent_choices, vrrp
 from mooring.core.ruleset import Mode
 from mooring.host import locking, settings
 from mooring.host.connections import Connections
@@ -90,16 +90,24 @@ def reset_epoch(config: Config) -> Held:
     What it serves stays; it gives way to others until a leader has told it something.
     """
     folder = Path(config.agent.state).absolute()
-    with _alone(config):
-        journal = Journal(Folder(folder))
-        try:
-            told = restored(journal.read() or ())
+    try:
+        _lines(Journal(Folder(folder)), folder)  # before there is a lock, which would be the only file
+        with _alone(config):
+            journal = Journal(Folder(folder))
+            told = restored(_lines(journal, folder))
             document = msgspec.structs.replace(told.document, epoch=0, generation=0)
             journal.prepare(msgspec.json.encode(document))
             journal.commit()
-        except HostError as error:
-            raise StartRefused(str(error)) from error
-        return told.held
+    except HostError as error:
+        raise StartRefused(str(error)) from error
+    return told.held
+
+
+def _lines(journal: Journal, folder: Path) -> tuple[bytes, ...]:
+    lines = journal.read()
+    if lines is None:
+        raise StartRefused(f"there is nothing to reset: the agent of {folder} was never told anything, and takes any")
+    return lines
 
 
 async def _serve(
@@ -146,10 +154,11 @@ def _settings(config: Config, log: FilteringBoundLogger) -> None:
 
 def build(config: Config, log: FilteringBoundLogger, parts: Parts = REAL) -> Gateway:
     """The gateway over the real host. Nothing is touched yet."""
-    problem = vrrp.problem(config.vrrp, config.forwarding.snat)
+    folder = Path(config.agent.state).absolute()
+    agent = msgspec.structs.replace(config.agent, state=str(folder))
+    problem = agent_choices.problem(msgspec.structs.replace(config, agent=agent))
     if problem is not None:
         raise StartRefused(problem)
-    folder = Path(config.agent.state).absolute()
     files = Files(folder)
     wanted = vrrp.settings(
         config.vrrp,

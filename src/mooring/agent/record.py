@@ -1,16 +1,18 @@
 """What a gateway was told, on its disk: read at a start, made ready before anything is touched, named when done."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import msgspec
 from structlog.typing import FilteringBoundLogger
 
 from mooring.agent.host import Journal
-from mooring.core.told import Refused, Told
+from mooring.core import gateway_document
+from mooring.core.told import Refused, Told, fit
 from mooring.host.errors import HostError
 from mooring.host.journal import JournalDamaged
 from mooring.model.gateway import Delta, Document
 
+EMPTY = gateway_document.document((), epoch=0, generation=0, seed=0)
 DOCUMENTS: msgspec.json.Decoder[Document | Delta] = msgspec.json.Decoder(Document)
 DELTAS: msgspec.json.Decoder[Document | Delta] = msgspec.json.Decoder(Delta)
 
@@ -21,10 +23,10 @@ class Record:
         self._log = log
         self._sure = True
 
-    def read(self) -> Told:
+    def read(self, unfit: Callable[[str], str] = fit) -> Told:
         """What it says. Who cannot read what it was told was told nothing, and gives way until it is told again."""
         try:
-            return restored(self._journal.read() or ())
+            return restored(self._journal.read() or (), unfit)
         except JournalDamaged as error:
             advice = "nothing is to be done, the controller sends all of it again; if this comes again, check the disk"
             self._log.error("the journal is damaged and set aside", error=str(error), advice=advice)
@@ -56,18 +58,20 @@ class Record:
             self._write(told)
 
     def _write(self, told: Told) -> None:
-        self._journal.prepare(msgspec.json.encode(told.document))
+        """Who was told nothing writes that down: nobody knows whether the first document stands there."""
+        document = told.document if told.digest else EMPTY
+        self._journal.prepare(msgspec.json.encode(document))
         self._journal.commit()
         self._sure = True
 
 
-def restored(lines: Iterable[bytes]) -> Told:
+def restored(lines: Iterable[bytes], unfit: Callable[[str], str] = fit) -> Told:
     """What the lines of a journal say, one after the other."""
     told = Told()
     try:
         for number, line in enumerate(lines):
             decoder = DELTAS if number else DOCUMENTS
-            told.follow(told.change(decoder.decode(line)))
+            told.follow(told.change(decoder.decode(line), unfit))
     except (msgspec.DecodeError, Refused) as error:
         raise JournalDamaged(str(error)) from error
     return told

@@ -7,6 +7,7 @@ was counted, and then it takes the other's place. What the kernel refuses, it re
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import product
 
 from structlog.typing import FilteringBoundLogger
 
@@ -21,8 +22,10 @@ from mooring.model.rules import Element, Transaction
 
 LOOK_EVERY = 10.0
 """Seconds between two looks at everything, while others change rules of theirs all the time."""
-MAPS = ("services", "be", "backends", "hosts", "vips", "limited", "allowed", "learning", "counted")
-"""What must be as we left it."""
+SELDOM = 20
+"""And so many times as long as a look takes."""
+MAPS = ("services", "backends", "hosts", "vips", "limited", "allowed", "learning", "counted")
+"""What must be as we left it, beside `be`, which has most of all."""
 SLOT = 4
 """Bytes of a slot at the end of a key."""
 
@@ -41,7 +44,10 @@ class Rules:
         self._times: frozenset[int] = frozenset()
         self._generation = 0
         self._fingerprint = ""
-        self._looked = clock()
+        self._look: Iterator[str] | None = None
+        self._look_at = clock() + LOOK_EVERY
+        self._spent = 0.0
+        self._others = 0
 
     @property
     def forwards(self) -> dict[Place, Forward]:
@@ -97,15 +103,27 @@ class Rules:
         missing = [f"{family.name} {self._table}" for family in FAMILIES if not there.get((family.name, self._table))]
         if missing:
             self._damaged(f"the table {', '.join(missing)} is gone")
-        elif self._clock() - self._looked >= LOOK_EVERY:
-            self._looked = self._clock()
-            found = self._difference()
-            if self._filter.generation() != generation:
-                return  # somebody is at it; the next look tells
-            if found:
-                self._damaged(found)
-            else:
-                self._generation = generation
+        elif self._look is not None or self._clock() >= self._look_at:
+            self._look_on(generation)
+
+    def _look_on(self, generation: int) -> None:
+        """Compare one part after the other, each in a turn of its own: changes of ours need not wait for all.
+
+        What others do to their own tables meanwhile does not matter: ours are changed here alone, between two parts.
+        """
+        begin = self._clock()
+        if self._look is None:
+            self._look, self._spent = self._differences(), 0.0
+            self._others = generation - self._generation
+        found = next(self._look, None)
+        self._spent += self._clock() - begin
+        if found == "":
+            return
+        if found is None:
+            self._generation += self._others  # which were not about us
+        else:
+            self._damaged(found)
+        self._look, self._look_at = None, self._clock() + max(LOOK_EVERY, SELDOM * self._spent)
 
     @property
     def counters(self) -> tuple[str, ...]:
@@ -137,15 +155,14 @@ class Rules:
             self.known = False
             raise
         self._times |= new
-        if new:
-            self._seen()
-        else:
-            self._generation += 1  # if somebody else changed something too, it is another one, and we look
+        self._generation += 1  # if somebody else changed something too, it is another one, and we look
+        if new and self._filter.generation() == self._generation:
+            self._fingerprint = self._filter.fingerprint(self._table)  # else it is another one too, and all is loaded
 
     def _seen(self) -> None:
         self._generation = self._filter.generation()
         self._fingerprint = self._filter.fingerprint(self._table)
-        self._looked = self._clock()
+        self._look, self._look_at = None, self._clock() + LOOK_EVERY
 
     def _carried_over(self, old: str, new: str, in_force: InForce) -> frozenset[Element]:
         """Let a new table have what clients and counters have come to in the old one, as far as that is still served.
@@ -173,30 +190,25 @@ class Rules:
         """Let no client come back to a backend that is gone."""
         try:
             for family in sorted({each[0] for each in gone}):
-                self._filter.forget(
+                self._generation += self._filter.forget(
                     family,
                     self._table,
                     "affinity",
                     lambda each: (each.family, each.key[_wide(each) :], each.value) in gone,
                 )
-            self._generation = self._filter.generation()
         except NftError as error:
             self._log.warning("clients may come back to backends that are gone", error=str(error))
 
-    def _difference(self) -> str:
-        """What is not as we left it, for people; empty, if all is."""
-        if self._filter.fingerprint(self._table) != self._fingerprint:
-            return "rules in it were changed"
-        wanted = frozenset(self._in_force.elements())
-        there = {
-            each
-            for family in FAMILIES
-            for name in (*MAPS, *ruleset.counters(self._mode)[1:])
-            for each in self._filter.elements(family.name, self._table, name)
-        }
-        if there == wanted:
-            return ""
-        return f"{len(wanted - there)} elements are missing and {len(there - wanted)} are not ours"
+    def _differences(self) -> Iterator[str]:
+        """What is not as we left it, part by part, for people; empty for a part that is."""
+        yield "rules in it were changed" if self._filter.fingerprint(self._table) != self._fingerprint else ""
+        counters = ruleset.counters(self._mode)[1:]
+        for family, names in product(FAMILIES, (("be",), (*MAPS, *counters))):
+            sought = frozenset(names)
+            wanted = {each for each in self._in_force.elements() if each.set in sought and each.family == family.name}
+            there = {each for name in names for each in self._filter.elements(family.name, self._table, name)}
+            missing, foreign = len(wanted - there), len(there - wanted)
+            yield f"{missing} elements are missing and {foreign} are not ours" if missing or foreign else ""
 
     def _damaged(self, what: str) -> None:
         self.known = False

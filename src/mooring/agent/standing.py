@@ -51,8 +51,8 @@ class Standing:
         return self._clock() - self._heard.at
 
     def begin(self) -> None:
-        """Of a host that was just started nobody knows what the others do meanwhile: it gives way to them."""
-        if not self._daemon.running():
+        """Who was just started with its host, or had given way before, gives way until it hears a leader."""
+        if not self._daemon.running() or self._daemon.lowered():
             self._heard = freshness.never(self._clock())
 
     def heartbeat(self, beat: Heartbeat, held: Held) -> None:

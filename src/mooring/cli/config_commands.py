@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from mooring.cli import config_file
-from mooring.core import configuration
+from mooring.core import agent_choices, configuration
 
 config_option = click.option(
     "--config",
@@ -30,7 +30,9 @@ def check(path: Path | None) -> None:
 
     Each problem is one line: file, line, key, what is wrong and what is allowed. The exit code is 2 if there is one.
     """
-    config_file.load(path)
+    refused = agent_choices.line(config_file.load(path))
+    if refused is not None:
+        raise config_file.RefusedError(refused)
     click.echo("The configuration is valid.")
 
 

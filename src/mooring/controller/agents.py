@@ -145,7 +145,7 @@ class Agents:
         try:
             response = await gateway.sender.send(request)
             if response.status in STATES:
-                state = msgspec.json.decode(response.body, type=State)
+                state = _kept(gateway.state, msgspec.json.decode(response.body, type=State), request)
                 obeyed = request.method in DOCUMENTS or state.held != gateway.state.held
                 gateway.state = state
                 self._answered(gateway, obeyed=obeyed)
@@ -197,6 +197,12 @@ def holds(state: State, document: Document) -> bool:
     """Whether a gateway was told just this, and serves it but for what it says."""
     digest = gateway_document.understood(document, state.schemas).digest
     return state.held.age == document.held.age and (state.told or state.held.digest) == digest
+
+
+def _kept(before: State, now: State, request: Request) -> State:
+    """With what is left out, which an answer to a heartbeat does not say: it is the same for the same document."""
+    same = request.method == "POST" and (before.told, before.held.age) == (now.told, now.held.age)
+    return msgspec.structs.replace(now, left_out=before.left_out) if same else now
 
 
 def _recent(since: float | None) -> bool:

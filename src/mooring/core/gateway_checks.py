@@ -38,6 +38,7 @@ class Reason(enum.Enum):
     OTHER_FAMILY = "OtherFamily"
     TOO_MANY_BACKENDS = "TooManyBackends"
     TWICE = "Twice"
+    UNFIT_ADDRESS = "UnfitAddress"
     BAD_AFFINITY = "BadAffinity"
     BAD_SOURCES = "BadSources"
     SUPERSEDED = "Superseded"
@@ -48,6 +49,7 @@ class Reason(enum.Enum):
 
 ADVICE = {
     Reason.BAD_ADDRESS: "look at the Service's address and at its endpoints",
+    Reason.UNFIT_ADDRESS: "give the Service another address, or the gateway what it lacks, and restart its agent",
     Reason.BAD_PROTOCOL: "use TCP, UDP or SCTP",
     Reason.BAD_PORT: "use a port from 1 to 65535",
     Reason.OTHER_FAMILY: "give the Service endpoints of its own IP family",
@@ -72,6 +74,11 @@ def servable(forward: Forward) -> tuple[Forward | None, tuple[LeftOut, ...]]:
         return forward, ()
     kept = tuple(each for each in forward.backends if each not in bad)
     return msgspec.structs.replace(forward, backends=kept), tuple(bad.values())
+
+
+def unfit(forward: Forward, why: str) -> LeftOut:
+    """Of a forward whose address the host cannot hold."""
+    return _about(forward, Reason.UNFIT_ADDRESS, why)
 
 
 def _refusals(new: Document | Delta) -> Iterator[Refusal]:

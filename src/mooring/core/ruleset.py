@@ -129,8 +129,7 @@ table {ip} {name} {{
   chain post {{ type nat hook postrouting priority srcnat; policy accept;
     {_source(family, mode.source)}
   }}
-  chain guard {{ type filter hook forward priority filter; policy accept;
-    ct state new {ip} saddr . meta l4proto . th sport @backends drop
+  chain guard {{ type filter hook forward priority filter; policy accept;{_guard(family, mode.source)}
     ct state new ct status dnat meta l4proto tcp {_service(family)} vmap @learning
     ct state new ct status dnat meta l4proto udp {_service(family)} vmap @learning
   }}
@@ -167,6 +166,18 @@ def _source(family: Family, source: Source) -> str:
             return f"{ours} masquerade"
         case "never":
             return f"{ours} {family.name} saddr @hosts {as_address}"
+
+
+def _guard(family: Family, source: Source) -> str:
+    """Where backends see clients, an answer may reach a new gateway before its client does: it must open nothing there.
+
+    A connection that backends open themselves begins as such and is let through; of UDP nobody can tell.
+    """
+    if source != "never":
+        return ""  # what they answer goes to an address of ours, and stays here (chain `in`)
+    sender = f"{family.name} saddr . meta l4proto . th sport @backends drop"
+    tcp = f"ct state new tcp flags & (fin | syn | rst | ack) != syn {sender}"
+    return f"\n    {tcp}\n    ct state new meta l4proto {{ udp, sctp }} {sender}"
 
 
 def _traffic(family: Family) -> str:

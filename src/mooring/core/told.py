@@ -4,7 +4,7 @@ A document and a delta become the same thing here, a `Change`: what each place i
 is to change, not as much as there is.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 from msgspec import Struct
@@ -17,6 +17,11 @@ Value = TypeVar("Value")
 
 NOTHING = Document(0, 0, "", ())
 """What a gateway holds that was never told anything."""
+
+
+def fit(_: str) -> str:
+    """Of a host that can hold every address."""
+    return ""
 
 
 class Refused(Exception):
@@ -58,8 +63,11 @@ class Told:
         named = {place: each for place, each in self.forwards.items() if place not in self._named} | self._named
         return Document(*self.age, self.digest, tuple(sorted(named.values())), self.seed)
 
-    def change(self, new: Document | Delta) -> Change:
-        """What a document or a delta changes; Refused says why it cannot be meant."""
+    def change(self, new: Document | Delta, unfit: Callable[[str], str] = fit) -> Change:
+        """What a document or a delta changes; Refused says why it cannot be meant.
+
+        `unfit` says why the host cannot hold an address, or nothing.
+        """
         refusal = gateway_checks.refusal(new)
         if refusal is not None:
             raise Refused(refusal)
@@ -72,7 +80,7 @@ class Told:
         served: dict[Place, Forward | None] = {}
         left_out: dict[Place, tuple[LeftOut, ...]] = {}
         for place, forward in named.items():
-            served[place], left_out[place] = gateway_checks.servable(forward) if forward is not None else (None, ())
+            served[place], left_out[place] = self._servable(forward, unfit) if forward is not None else (None, ())
         return Change((new.epoch, new.generation), seed, digest, named, served, left_out)
 
     def follow(self, change: Change) -> None:
@@ -99,6 +107,11 @@ class Told:
             return frozenset(self.addresses) if now is None else now
         after = {each: self.addresses.get(each, 0) + counts.get(each, 0) for each in (*self.addresses, *counts)}
         return frozenset(each for each, count in after.items() if count > 0)
+
+    def _servable(self, forward: Forward, unfit: Callable[[str], str]) -> tuple[Forward | None, tuple[LeftOut, ...]]:
+        served, left_out = gateway_checks.servable(forward)
+        why = unfit(served.address) if served is not None and served.address not in self.addresses else ""
+        return (None, (gateway_checks.unfit(forward, why),)) if why else (served, left_out)
 
     def _differing(self, document: Document) -> Iterable[tuple[Place, Forward | None]]:
         new = gateway_document.by_place(document.forwards)

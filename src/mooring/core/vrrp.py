@@ -34,7 +34,6 @@ PRIORITY = 250
 GIVE_WAY = 50
 """By so much the priority is lowered of one that is behind, and of one whose agent is gone."""
 LAST_ROUTER = 255
-LAST_ADDRESS = 2**32 - 1
 INTERFACE = re.compile(r"[A-Za-z0-9_.-]{1,15}")
 PATH = re.compile(r"/[A-Za-z0-9_./-]{1,200}")
 EXCLUDED = re.compile(r"^  virtual_ipaddress_excluded \{(.*?)(?:^  \}|\Z)", re.MULTILINE | re.DOTALL)
@@ -92,9 +91,8 @@ def problem(wanted: config.Vrrp, source: Source) -> str | None:
     """What is wrong with keys that are right one by one; None, if nothing is."""
     if wanted.mode == "single" and (wanted.instances, wanted.instance) != (1, 0):
         return 'vrrp.instances and vrrp.instance are for vrrp.mode = "spread" only: leave them out, or set the mode'
-    if wanted.mode == "spread":
-        return _problem_of_spread(wanted, source) or _problem_of_peers(wanted) or _problem_of_host(wanted)
-    return _problem_of_peers(wanted) or _problem_of_host(wanted)
+    spread = _problem_of_spread(wanted, source) if wanted.mode == "spread" else None
+    return spread or _problem_of_address(wanted) or _problem_of_peers(wanted) or _problem_of_host(wanted)
 
 
 def _problem_of_spread(wanted: config.Vrrp, source: Source) -> str | None:
@@ -106,13 +104,23 @@ def _problem_of_spread(wanted: config.Vrrp, source: Source) -> str | None:
     if wanted.router_id + count - 1 > LAST_ROUTER:
         most = LAST_ROUTER - count + 1
         return f"vrrp.router_id = {wanted.router_id} is refused: with vrrp.instances = {count} it is {most} at most"
-    if int(ipaddress.IPv4Address(wanted.address)) + count - 1 > LAST_ADDRESS:
-        return f'vrrp.address = "{wanted.address}" is refused: {count} addresses in a row are needed'
     if source == "never":
         return (
             'vrrp.mode = "spread" is refused where backends see the address of the client: their way back is one '
             'address, which only one gateway has. Use vrrp.mode = "single", or let the source be translated'
         )
+    return None
+
+
+def _problem_of_address(wanted: config.Vrrp) -> str | None:
+    """Each instance has the next one. Behind the last address there is none, but that one is refused before."""
+    first = ipaddress.IPv4Address(wanted.address)
+    row = f"{wanted.instances} addresses in a row are needed, and " if wanted.instances > 1 else ""
+    for number in range(wanted.instances):
+        try:
+            plain_address.of_a_host(str(first + number))
+        except ValueError as error:
+            return f'vrrp.address = "{wanted.address}" is refused: {row}{error}'
     return None
 
 

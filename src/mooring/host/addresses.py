@@ -36,11 +36,11 @@ def is_here(address: str) -> bool:
     return answer is not None and WAY.unpack_from(answer)[KIND] == LOCAL_KIND
 
 
-def held(interface: str) -> frozenset[str]:
-    """All of both families; none, if there is no such interface."""
-    what = f"the addresses of {interface} cannot be read"
+def held(interface: str | None = None) -> frozenset[str]:
+    """All of both families that an interface has, or the host; none, if there is no such interface."""
+    what = f"the addresses of {interface or 'the host'} cannot be read"
     try:
-        index = socket.if_nametoindex(interface)
+        index = socket.if_nametoindex(interface) if interface is not None else None
     except OSError:
         return frozenset()
     netlink = Netlink(ROUTE, what)
@@ -48,7 +48,7 @@ def held(interface: str) -> frozenset[str]:
     try:
         for message in netlink.listed(GET_ADDRESSES, ABOUT.pack(socket.AF_UNSPEC, 0, 0, 0, 0)):
             family, _, _, _, at = ABOUT.unpack_from(message)
-            if at == index and family in {socket.AF_INET, socket.AF_INET6}:
+            if index in {None, at} and family in {socket.AF_INET, socket.AF_INET6}:
                 values = dict(attributes(message[ABOUT.size :]))
                 found.add(str(ipaddress.ip_address(bytes(values.get(LOCAL) or values[ADDRESS]))))
     finally:

@@ -20,6 +20,7 @@ VERSIONS = (2, 3)
 ADVERTISEMENT = 1
 SHORTEST = 8
 SHORTEST_HEADER = 20
+ADDRESS = 4
 PACKET = 1 << 16
 
 
@@ -31,6 +32,8 @@ class Advert(Struct, frozen=True, order=True):
     source: str
     router_id: int
     priority: int
+    address: str = ""
+    """The first one that is advertised, if there is any."""
 
 
 def parsed(packet: bytes) -> Advert | None:
@@ -43,7 +46,13 @@ def parsed(packet: bytes) -> Advert | None:
         return None
     if content[0] >> 4 not in VERSIONS or content[0] & 0xF != ADVERTISEMENT:
         return None
-    return Advert(socket.inet_ntoa(packet[12:16]), content[1], content[2])
+    return Advert(socket.inet_ntoa(packet[12:16]), content[1], content[2], _first_address(content))
+
+
+def _first_address(content: bytes) -> str:
+    """In both versions the fourth byte says how many there are."""
+    first = content[SHORTEST : SHORTEST + ADDRESS]
+    return socket.inet_ntoa(first) if content[3] and len(first) == ADDRESS else ""
 
 
 def heard(interface: str, seconds: float) -> list[Advert]:

@@ -58,6 +58,10 @@ class HostedKeepalived(Keepalived):
     def changes(self) -> int | None:
         return None
 
+    def hangs(self) -> bool:
+        """To end it is the host's business."""
+        return False
+
     def heard(self) -> dict[str, Vrrp]:
         return {}
 

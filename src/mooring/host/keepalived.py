@@ -24,6 +24,9 @@ from mooring.model.gateway import Vrrp
 PROGRAM = "keepalived"
 SECONDS = 3.0
 INTERVAL = 0.005
+PATIENCE = 15.0
+"""Seconds without a question, after which it hangs."""
+SIX = Path("/proc/sys/net/ipv6/conf")
 FOR_EACH = 0.001
 """Seconds that it has more for each address: ten thousand take it three on a busy host."""
 TEST_SECONDS = 30.0
@@ -126,6 +129,32 @@ class Keepalived:
         with told():
             return self._fifo.heard()
 
+    def there(self) -> frozenset[str]:
+        """All addresses that the host has."""
+        return addresses.held()
+
+    def has_six(self) -> bool:
+        """Whether its interface takes addresses of IPv6."""
+        try:
+            return (SIX / self._interface / "disable_ipv6").read_text().strip() == "0"
+        except OSError:  # there is no such interface yet, or no IPv6 at all
+            return False
+
+    def hangs(self) -> bool:
+        """Whether it is there, and has not asked our script for a while, as it does once a second."""
+        return self.running() and self.files.unasked_for() > PATIENCE
+
+    def end(self) -> None:
+        """End it at once. Its addresses stay until it is started again."""
+        for file in (self.files.vrrp_pid, self.files.pid):
+            with suppress(OSError, ValueError):
+                os.kill(int(file.read_text()), signal.SIGKILL)
+        self._await(lambda: not self.running(), "end")
+
+    def lowered(self) -> bool:
+        """Whether it was lowered last, by whichever agent."""
+        return self.files.lowered()
+
     def lower(self, by: int) -> None:
         """Lower its priority by so much."""
         with told():
@@ -151,7 +180,7 @@ class Keepalived:
     def _start(self) -> None:
         files = self.files
         _check_content(files.configuration)
-        for file in (files.pid, files.vrrp_pid, files.reload):  # of one that has ended
+        for file in (files.pid, files.vrrp_pid, files.reload, files.asked):  # of one that has ended
             file.unlink(missing_ok=True)
         files.prepare()
         self._fifo.make()

@@ -11,7 +11,9 @@ SCRIPT = """\
 #!/bin/sh
 # keepalived asks whether the agent lives, which writes again and again until when it should be taken to do so.
 # In hundredths of seconds since the host was started: no clock that somebody sets. What is far off is of another start.
-read -r now _ </proc/uptime && read -r until <"${0%/*}/alive" || exit 1
+read -r now _ </proc/uptime || exit 1
+echo "${now%.*}${now#*.}" 2>/dev/null >"${0%/*}/asked" # so that the agent knows that keepalived does
+read -r until <"${0%/*}/alive" || exit 1
 left=$((until - ${now%.*}${now#*.}))
 [ "$left" -gt 0 ] && [ "$left" -lt 6000 ]
 """
@@ -55,6 +57,10 @@ class Files(Struct, frozen=True):
         return self.folder / "alive"
 
     @property
+    def asked(self) -> Path:
+        return self.folder / "asked"
+
+    @property
     def script(self) -> Path:
         return self.folder / "alive.sh"
 
@@ -69,10 +75,23 @@ class Files(Struct, frozen=True):
         self._make_folder()
         self.stale.write_text(f"{-by}\n")
 
+    def lowered(self) -> bool:
+        try:
+            return int(self.stale.read_text()) < 0
+        except (OSError, ValueError):
+            return False
+
+    def unasked_for(self) -> float:
+        """For how many seconds our script was not run. Nobody knows, if it was never."""
+        try:
+            return (_now() - int(self.asked.read_text())) / 100
+        except (OSError, ValueError):
+            return 0.0
+
     def mark_alive(self, seconds: float) -> None:
         """Tell our script that we live. Written in its place: a full disk has no room for another."""
         self._make_folder()
-        until = int(UPTIME.read_text().split()[0].replace(".", "")) + round(100 * seconds)
+        until = _now() + round(100 * seconds)
         descriptor = os.open(self.alive, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             os.pwrite(descriptor, f"{until:>16d}\n".encode(), 0)
@@ -91,3 +110,8 @@ class Files(Struct, frozen=True):
         draft.write_text(SCRIPT)
         draft.chmod(SCRIPT_MODE)
         draft.rename(script)
+
+
+def _now() -> int:
+    """Hundredths of seconds since the host was started."""
+    return int(UPTIME.read_text().split()[0].replace(".", ""))

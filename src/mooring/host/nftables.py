@@ -120,13 +120,16 @@ class Nftables:
             self._carried_out(told, f"{name} of {new} cannot be filled")
         return found
 
-    def forget(self, family: str, table: str, name: str, unwanted: Callable[[Element], bool]) -> None:
-        """Remove what packets put there, one by one: it may have gone by itself meanwhile."""
+    def forget(self, family: str, table: str, name: str, unwanted: Callable[[Element], bool]) -> int:
+        """Remove what packets put there, one by one: it may have gone by itself meanwhile. Returns how many."""
+        gone = 0
         for each in [each for each in self.elements(family, table, name) if unwanted(each)]:
             try:
                 self._carried_out(list(messages.removed(table, [each])), f"{name} of {table} cannot be changed")
+                gone += 1
             except NftGone:
                 continue
+        return gone
 
     def counted(self, family: str, table: str, name: str) -> Iterator[tuple[bytes, int, int]]:
         """Keys, packets and bytes of a set whose elements count."""

@@ -145,9 +145,9 @@ class DoomedNftables(Nftables):
         with self._fate.effect(f"nft copy {name} {family}", _no_answer):
             return super().copy(family, old, new, name, wanted)
 
-    def forget(self, family: str, table: str, name: str, unwanted: Callable[[Element], bool]) -> None:
+    def forget(self, family: str, table: str, name: str, unwanted: Callable[[Element], bool]) -> int:
         with self._fate.effect("nft forget", _no_answer):
-            super().forget(family, table, name, unwanted)
+            return super().forget(family, table, name, unwanted)
 
     def switch(self, on: str, off: str) -> None:
         with self._fate.effect("nft switch", _no_answer):
