@@ -27,6 +27,7 @@ APIS = ("kubernetes", "neutron", "gateway")
 LABELS = {
     "call": "`call`: what was asked for, such as `patch services/status`",
     "address": "`address`: which it serves",
+    "endpoint": "`endpoint`: address and port",
     "gateway": "`gateway`: its name in the configuration",
     "outcome": "`outcome`",
     "port": "`port`",
@@ -99,7 +100,7 @@ def _agent(registry: CollectorRegistry) -> None:
     metrics = AgentMetrics(registry)
     for each in (metrics.documents, metrics.seconds, metrics.heartbeats):
         each.labels("outcome")
-    gateway = agent.build(Config(forwarding=Forwarding(counters="bytes")), logs.make(Log(), sys.stderr))
+    gateway = agent.build(Config(forwarding=Forwarding(counters="endpoints")), logs.make(Log(), sys.stderr))
     registry.register(GatewayCollector(gateway, cast("Filter", NothingCounted()), certificate_ends=lambda: 0.0))
 
 

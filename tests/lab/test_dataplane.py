@@ -422,6 +422,11 @@ def test_each_endpoint_is_counted_if_wanted(made: TwoGateways, version: int) -> 
     listed = agent_of(world).listed(version, "map", "be")
     counted = re.findall(r"counter packets (\d+) bytes \d+ : (\S+) \. ", listed)
     assert {backend: int(number) for number, backend in counted} == answers
+    figures = agent_of(world).monitored("metrics")
+    told = re.findall(
+        r'^mooring_service_endpoint_connections_total\{.*endpoint="(\S+) 8080".*\} (\d+)', figures, re.MULTILINE
+    )
+    assert {backend: int(number) for backend, number in told} == answers
 
 
 def figures(agent: Agent, name: str, address: str) -> dict[str, int]:

@@ -176,7 +176,7 @@ def test_what_was_counted_and_remembered_is_taken_along(alone: Alone) -> None:
         loaded(nft, table=B)
         copied = nft.copy("ip", A, B, "counted", lambda each: each.key == key)
         assert copied == [Element("ip", "counted", key)]
-        assert list(nft.counted("ip", B, "counted")) == [(key, 7, 420)]
+        assert list(nft.counted("ip", B, "counted")) == [(Element("ip", "counted", key), 7, 420)]
         (one,) = nft.copy("ip", A, B, "affinity", lambda _: True)
         assert one in set(nft.elements("ip", B, "affinity"))
         listed = nft.run(f"list map ip {B} affinity")

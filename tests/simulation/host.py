@@ -116,9 +116,9 @@ class Kernel:
     def elements(self, family: str, table: str, name: str) -> Iterator[Element]:
         yield from list(_map(self.all, family, table, name).values())
 
-    def counted(self, family: str, table: str, name: str) -> Iterator[tuple[bytes, int, int]]:
+    def counted(self, family: str, table: str, name: str) -> Iterator[tuple[Element, int, int]]:
         for each in self.elements(family, table, name):
-            yield each.key, 0, 0
+            yield each, 0, 0
 
     def fingerprint(self, table: str) -> str:
         return repr([sorted(_table(self.all, family, table).chains) for family in FAMILIES])

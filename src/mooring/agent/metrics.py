@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import prometheus_client
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -98,6 +99,7 @@ class GatewayCollector(Collector):
         repairs.add_metric((), self._gateway.rules.repaired)
         yield repairs
         yield from self._traffic()
+        yield from self._endpoints()
 
     def _traffic(self) -> Iterator[Metric]:
         """What Services were asked for, from the kernel's own counters."""
@@ -110,6 +112,17 @@ class GatewayCollector(Collector):
                 for family, number in zip(families, numbers, strict=False):
                     family.add_metric((service, *place), number)
             yield from families
+
+    def _endpoints(self) -> Iterator[Metric]:
+        if not self._gateway.rules.counts_endpoints:
+            return
+        help_text = "Connections that were given to an endpoint of the Service since it has been there."
+        family = CounterMetricFamily("mooring_service_endpoint_connections", help_text, labels=(*PLACE, "endpoint"))
+        with suppress(HostError):  # the kernel does not say; the rest is told all the same
+            for forward, backend, number in self._gateway.rules.counted_endpoints(self._reader):
+                place = (forward.service, forward.address, forward.protocol, str(forward.port))
+                family.add_metric((*place, f"{backend.address} {backend.port}"), number)
+        yield family
 
     def _counted(self, name: str) -> Iterator[tuple[str, tuple[str, str, str], tuple[int, int]]]:
         try:

@@ -17,7 +17,7 @@ from mooring.core.elements import InForce
 from mooring.core.gateway_change import Wanted
 from mooring.core.ruleset import FAMILIES, TABLES, Mode, Skeleton
 from mooring.host.nftables import NftError, NftGone
-from mooring.model.gateway import Forward, Place
+from mooring.model.gateway import Backend, Forward, Place
 from mooring.model.rules import Element, Transaction
 
 LOOK_EVERY = 10.0
@@ -130,13 +130,34 @@ class Rules:
         """The sets whose elements count."""
         return ruleset.counters(self._mode)
 
+    @property
+    def counts_endpoints(self) -> bool:
+        return self._mode.counters == "endpoints"
+
     def counted(self, name: str, reader: Filter) -> Iterator[tuple[Forward, int, int]]:
         """What the elements of a set have counted: packets and bytes, of what is served now. For any thread."""
         served = {elements.service_key(each): each for each in tuple(self.forwards.values()) if each.backends}
         for family in FAMILIES:
-            for key, packets, octets in reader.counted(family.name, self._table, name):
-                if key in served:
-                    yield served[key], packets, octets
+            for element, packets, octets in reader.counted(family.name, self._table, name):
+                if element.key in served:
+                    yield served[element.key], packets, octets
+
+    def counted_endpoints(self, reader: Filter) -> Iterator[tuple[Forward, Backend, int]]:
+        """The connections that each backend was given since it has been there. For any thread."""
+        served = tuple(each for each in tuple(self.forwards.values()) if each.backends)
+        known = {
+            (one.key[:-SLOT], one.value): (forward, backend)
+            for forward in served
+            for backend, one in zip(forward.backends, elements.slots(forward, forward.backends), strict=True)
+        }
+        found: dict[tuple[Forward, Backend], int] = {}
+        for family in FAMILIES:
+            for element, packets, _ in reader.counted(family.name, self._table, "be"):
+                which = known.get((element.key[:-SLOT], element.value))
+                if which is not None:
+                    found[which] = found.get(which, 0) + packets
+        for (forward, backend), packets in found.items():
+            yield forward, backend, packets
 
     def _most(self, wanted: Wanted) -> int:
         return _most(each for each in wanted.values() if each is not None)

@@ -172,11 +172,10 @@ def parsed(family: str, name: str, item: memoryview) -> Element:
     return Element(family, name, _value(parts[KEY]), _data(parts.get(DATA)), end)
 
 
-def count(item: memoryview) -> tuple[bytes, int, int]:
-    """Key, packets and bytes of an element that counts."""
-    parts = dict(attributes(item))
-    counter = dict(attributes(dict(attributes(parts[EXPRESSION]))[2]))
-    return _value(parts[KEY]), int.from_bytes(counter[2], "big"), int.from_bytes(counter[1], "big")
+def count(item: memoryview) -> tuple[int, int]:
+    """Packets and bytes of an element that counts."""
+    counter = dict(attributes(dict(attributes(dict(attributes(item))[EXPRESSION]))[2]))
+    return int.from_bytes(counter[2], "big"), int.from_bytes(counter[1], "big")
 
 
 def _data(data: memoryview | None) -> bytes | str:

@@ -131,12 +131,12 @@ class Nftables:
                 continue
         return gone
 
-    def counted(self, family: str, table: str, name: str) -> Iterator[tuple[bytes, int, int]]:
-        """Keys, packets and bytes of a set whose elements count."""
+    def counted(self, family: str, table: str, name: str) -> Iterator[tuple[Element, int, int]]:
+        """Packets and bytes of each element of a map or set whose elements count."""
         with self._asking(f"the kernel does not list {name} of {table}") as netlink:
             for message in netlink.listed(messages.GET_ELEMENTS, messages.within(family, table, name)):
                 for item in messages.items(message):
-                    yield messages.count(item)
+                    yield messages.parsed(family, name, item), *messages.count(item)
 
     def fingerprint(self, table: str) -> str:
         """Of the rules of a table in both families, as they are now: of who added, removed or changed one, another."""

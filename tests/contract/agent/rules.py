@@ -201,7 +201,7 @@ class Loads:
         assert told.copy(family, A, B, "counted", lambda each: each == wanted) == [wanted]
         assert held(told, "counted", B) == {wanted}
         assert held(told, "counted") == {wanted, other}
-        assert list(told.counted(family, B, "counted")) == [(wanted.key, 0, 0)]
+        assert list(told.counted(family, B, "counted")) == [(wanted, 0, 0)]
 
     def test_of_nothing_nothing_is_copied(self, told: Filter, family: str) -> None:
         told.run(text(B))
