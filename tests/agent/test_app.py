@@ -249,3 +249,15 @@ def test_an_older_one_does_not_take_the_turn_of_a_newer_that_waits() -> None:
         assert await newer
 
     asyncio.run(scene())
+
+
+def test_the_rest_is_told_where_the_kernel_does_not_say_what_it_counted(certificates: Certificates) -> None:
+    async def scene(session: aiohttp.ClientSession, agent: Running) -> None:
+        await put(session, agent, msgspec.json.encode(document(1, WEB)))
+        agent.machine.kernel.spoil({})
+        async with session.get(f"{agent.monitoring}/metrics") as response:
+            told = await response.text()
+        assert "mooring_agent_forwards 1.0" in told
+        assert "mooring_service_connections_total{" not in told
+
+    play(certificates, scene)

@@ -21,6 +21,7 @@ from mooring.host.journal import DAMAGED, NAME
 from mooring.host.keepalived import KeepalivedError
 from mooring.host.nftables import NftError
 from mooring.model.gateway import Backend, Delta, Document, Forward, Heartbeat, Held, Refusal, State, Vrrp
+from mooring.model.rules import Element
 from tests.silent import SILENT
 from tests.simulation.gateway import elements, in_journal
 from tests.simulation.host import Kernel, Machine, Table
@@ -520,6 +521,41 @@ def test_damage_is_found_although_we_change_something_ourselves() -> None:
         bench.looked()
         assert bench.gateway.rules.repaired == 1
         assert bench.holds(new)
+
+
+def test_ranges_are_there_before_they_keep_anybody_out() -> None:
+    """The kernel has ranges a moment later than the rest of a transaction."""
+    bench = Bench()
+    bench.put(OLD)
+    seen: list[tuple[bool, bool]] = []
+
+    def watched(_at: int, kind: str) -> None:
+        if kind in {"rules", "disk"}:
+            there = {each.set for each in bench.machine.kernel.in_force}
+            seen.append(("limited" in there, "allowed" in there))
+
+    bench.wrong = watched
+    bench.put(document(2, msgspec.structs.replace(WEB, sources=("10.9.0.0/16",)), DNS))
+    assert (False, True) in seen
+    assert (True, False) not in seen
+
+
+def test_a_client_does_not_come_back_to_a_backend_that_is_gone() -> None:
+    bench = Bench()
+    bench.put(document(1, STICKY, DNS))
+    kernel = bench.machine.kernel
+    table = next(name for (_, name), awake in kernel.tables().items() if awake)
+    service = bytes((10, 0, 0, 5)) + b"\x06\0\0\0" + b"\0\x50\0\0"
+    remembered = [
+        Element("ip", "affinity", bytes((10, 9, 0, number)) + service, bytes((10, 1, 0, number)) + b"\x1f\x90\0\0")
+        for number in (7, 8)
+    ]
+    kernel.fill(table, remembered)
+    bench.put(document(2, msgspec.structs.replace(STICKY, backends=WEB.backends[:1]), DNS))
+    assert set(kernel.elements("ip", table, "affinity")) == set(remembered[:1])
+    bench.restart()
+    table = next(name for (_, name), awake in kernel.tables().items() if awake)
+    assert set(kernel.elements("ip", table, "affinity")) == set(remembered[:1]), "a load keeps what is remembered"
 
 
 def test_changes_of_ours_are_no_damage() -> None:

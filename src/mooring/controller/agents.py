@@ -21,8 +21,9 @@ from mooring.model.gateway import Delta, Document, Heartbeat, Held, LeftOut, Ref
 from mooring.wire.http import NoAnswer, NotSent, Request, Response, Sender
 
 GRACE = 3.0
+MEGABYTE = 1 << 20
 PUT_SECONDS = 15.0
-"""The first document of ten thousand Services takes a gateway seconds; heartbeats tell meanwhile that it lives."""
+"""And a second for each megabyte of a whole document. Heartbeats tell meanwhile that the gateway lives."""
 JSON = {"content-type": "application/json"}
 DOCUMENTS = {"PUT", "PATCH"}
 STATES = {HTTPStatus.OK, HTTPStatus.CONFLICT}
@@ -73,7 +74,8 @@ class Agents:
                 return
             if gateway.state.held.age >= whole.document.held.age:
                 return  # somebody else told it something newer
-        request = Request("put document", "PUT", "/v1/document", headers=JSON, body=whole.body, seconds=PUT_SECONDS)
+        seconds = PUT_SECONDS + len(whole.body) / MEGABYTE
+        request = Request("put document", "PUT", "/v1/document", headers=JSON, body=whole.body, seconds=seconds)
         await self._tell(gateway, request)
 
     async def beat(self, document: Callable[[], Document], turned: Callable[[], None], *, every: float) -> None:
