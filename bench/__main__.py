@@ -21,6 +21,7 @@ from rich.table import Table
 from bench import (
     gateway_address,
     gateway_change,
+    gateway_counters,
     gateway_failover,
     gateway_load,
     gateway_packet,
@@ -44,6 +45,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "gateway_change": Benchmark(gateway_change.measure, gateway_change.GOALS),
     "gateway_load": Benchmark(gateway_load.measure, gateway_load.GOALS),
     "gateway_packet": Benchmark(gateway_packet.measure, gateway_packet.GOALS),
+    "gateway_counters": Benchmark(gateway_counters.measure),
     "gateway_failover": Benchmark(gateway_failover.measure, gateway_failover.GOALS),
     "kube_events": Benchmark(kube_events.measure, kube_events.GOALS),
     "kube_start": Benchmark(kube_start.measure, kube_start.GOALS),

@@ -103,21 +103,21 @@ def _ways(made: Bed) -> Iterator[Way]:
     for size in SIZES:
         wanted = Cluster(size, addresses=FEW)
         services = tuple((each.address, each.port) for each in wanted.forwards)
-        client, listener = _row(made, f"ours{size}")
+        client, listener = row(made, f"ours{size}")
         agent = made.started(f"ours{size}")
         agent.load(wanted)
         agent.settle()
         yield Way("ours", size, client, listener, services)
-        client, listener = _row(made, f"rules{size}")
+        client, listener = row(made, f"rules{size}")
         rules = cluster.one_rule_each(wanted.forwards)
         made.entered(f"rules{size}").do(inside.nft, rules, made.folder / "rules.nft")
         yield Way("rules", size, client, listener, services)
-    client, listener = _row(made, "plain")
+    client, listener = row(made, "plain")
     endpoint = Cluster(1, addresses=FEW).forwards[0].backends[0].address
     yield Way("direct", 1, client, listener, ((endpoint, PORT),))
 
 
-def _row(made: Bed, gateway: str) -> tuple[Inside, socket.socket]:
+def row(made: Bed, gateway: str) -> tuple[Inside, socket.socket]:
     """A gateway between a client and a server of its own; the client, and where the server listens."""
     client, server, spaces = f"{gateway}-client", f"{gateway}-server", made.spaces
     for name in (client, gateway, server):
