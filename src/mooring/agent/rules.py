@@ -24,8 +24,8 @@ LOOK_EVERY = 10.0
 """Seconds between two looks at everything, while others change rules of theirs all the time."""
 SELDOM = 20
 """And so many times as long as a look takes."""
-MAPS = ("services", "backends", "hosts", "vips", "limited", "allowed", "learning", "counted")
-"""What must be as we left it, beside `be`, which has most of all."""
+MAPS = ("be", "services", "backends", "hosts", "vips", "limited", "allowed", "learning", "counted")
+"""What must be as we left it. The first has more elements than all others together."""
 SLOT = 4
 """Bytes of a slot at the end of a key."""
 
@@ -224,7 +224,7 @@ class Rules:
         """What is not as we left it, part by part, for people; empty for a part that is."""
         yield "rules in it were changed" if self._filter.fingerprint(self._table) != self._fingerprint else ""
         counters = ruleset.counters(self._mode)[1:]
-        for family, names in product(FAMILIES, (("be",), (*MAPS, *counters))):
+        for family, names in product(FAMILIES, (MAPS[:1], (*MAPS[1:], *counters))):
             sought = frozenset(names)
             wanted = {each for each in self._in_force.elements() if each.set in sought and each.family == family.name}
             there = {each for name in names for each in self._filter.elements(family.name, self._table, name)}
