@@ -280,7 +280,8 @@ def test_what_it_refuses_changes_nothing(alone: Gateway) -> None:
 
 def test_it_goes_before_others_on_a_busy_host_where_it_may(alone: Gateway) -> None:
     alone.configure(MORE)
-    assert os.getpriority(os.PRIO_PROCESS, alone.pid("keepalived.vrrp.pid")) == -20
+    pid = alone.pid("keepalived.vrrp.pid")
+    waiting.until(lambda: os.getpriority(os.PRIO_PROCESS, pid) == -20, seconds=5, what="it to go before others")
 
 
 def test_however_often_it_is_told_it_lives_and_obeys(alone: Gateway) -> None:
