@@ -105,29 +105,25 @@ class Netlink:
 
     def _answers(self) -> Iterator[Message]:
         """Numbers and contents of answers to messages that were sent together."""
-        try:
-            data = memoryview(self._socket.recv(BUFFER))
-        except OSError as error:
-            raise NetlinkError(self._what, error.errno or 0) from error
-        while len(data) >= HEADER.size:
-            length, kind, _, number, _ = HEADER.unpack_from(data)
-            if kind == ERROR:
-                yield number, data[HEADER.size : length]
-            data = data[_aligned(length) :]
+        return ((number, content) for kind, number, content in self._messages() if kind == ERROR)
 
     def _send(self, kind: int, flags: int, body: bytes) -> None:
         self._number += 1
         self._socket.send(HEADER.pack(HEADER.size + len(body), kind, flags, self._number, 0) + body)
 
     def _received(self) -> Iterator[Message]:
+        """Kinds and contents of what answers the last question."""
+        return ((kind, content) for kind, number, content in self._messages() if number == self._number)
+
+    def _messages(self) -> Iterator[tuple[int, int, memoryview]]:
+        """Kinds, numbers and contents of what has come in."""
         try:
             data = memoryview(self._socket.recv(BUFFER))
         except OSError as error:
             raise NetlinkError(self._what, error.errno or 0) from error
         while len(data) >= HEADER.size:
             length, kind, _, number, _ = HEADER.unpack_from(data)
-            if number == self._number:
-                yield kind, data[HEADER.size : length]
+            yield kind, number, data[HEADER.size : length]
             data = data[_aligned(length) :]
 
     def _raise(self, content: memoryview) -> None:
