@@ -47,11 +47,11 @@ check: setup ## format, lint, types, layers and the fast tests: seconds
 test: setup ## everything: check, docs, then the tests in the lab
 	$(MAKE) check
 	$(MAKE) docs
-	$(BIN)/pytest --ignore=tests/lab -m long -rP
+	$(BIN)/pytest --ignore=tests/lab -m long
 	$(BIN)/pytest tests/lab
 
 soak: setup ## everything that is long, whole: all seeds and pairs of crashes, every kill point of the lab
-	$(BIN)/pytest --ignore=tests/lab -m long --whole -rP
+	$(BIN)/pytest --ignore=tests/lab -m long --whole
 	$(BIN)/pytest tests/lab --whole
 
 bench: setup $(PEERS) ## the benchmarks; prints tables, writes build/bench.json

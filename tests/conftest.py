@@ -16,3 +16,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def whole(pytestconfig: pytest.Config) -> bool:
     """Whether everything that is long is to be run whole."""
     return bool(pytestconfig.getoption("--whole"))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What tests counted, a line each: `ran k of n` says more than a dot."""
+    passed = terminalreporter.getreports("passed")
+    counted = [line for report in passed for line in report.capstdout.splitlines() if line.strip()]
+    if counted:
+        terminalreporter.section("counted")
+        for line in counted:
+            terminalreporter.line(line.strip())
