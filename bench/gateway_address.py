@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator
 
 from bench.measure import Measured
-from mooring.core.allocation import Allocations
+from mooring.core.allocation import Allocations, Wanted
 from mooring.model.gateway import Key
 
 SIZES = (10, 100, 1000, 10_000)
@@ -25,12 +25,13 @@ def _allocation(size: int) -> tuple[float, float]:
     busy: dict[int, set[Key]] = {port: set(HTTP) for port in range(size)}
     for port in range(size):
         allocations.offer(port)
-        allocations.claim(port, port, HTTP)
+        allocations.claim(port, [port], Wanted(HTTP))
     allocations.offer(size)
     busy[size] = set()
+    wanted = Wanted(HTTP)
     begin = time.process_time()
     for _ in range(TIMES):
-        allocations.first_fit(HTTP, size)
+        allocations.first_fit(wanted)
     middle = time.process_time()
     for _ in range(TIMES):
         next(port for port, keys in busy.items() if not keys.intersection(HTTP))

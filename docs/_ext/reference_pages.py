@@ -28,7 +28,19 @@ NAMES: Mapping[str, tuple[str, str]] = {
     ),
     "PORT": (
         "annotation of a Service",
-        "The id of the Neutron port that carries it. It counts where that port bears the mark of this cluster.",
+        "The ids of the Neutron ports that carry it, one for each family. They count where they bear our mark.",
+    ),
+    "ADDRESSES": (
+        "annotation of a Service",
+        "The addresses that its owner wants, one for each family; `spec.loadBalancerIP` says the same for one.",
+    ),
+    "SHARING_KEY": (
+        "annotation of a Service",
+        "Any text. Services share an address only with those that have the same text, or none as they have none.",
+    ),
+    "KEEP": (
+        "annotation of a Service",
+        'With `"true"` its floating IP stays in the project when no Service needs it any more.',
     ),
     "EPOCH": ("annotation of the controllers' Lease", "Grows with each leader; gateways refuse an older one."),
     "FINALIZER": (
@@ -47,6 +59,10 @@ NAMES: Mapping[str, tuple[str, str]] = {
     "DELETING_TAG": (
         "tag of a port or floating IP",
         "Nobody needs it: it is given to nobody any more, and deleted later.",
+    ),
+    "KEEP_TAG": (
+        "tag of a floating IP",
+        "It is given back, not deleted: somebody had it before Mooring, or the owner of a Service wants to keep it.",
     ),
     "SERVICE_NAME": ("label of an EndpointSlice", "Kubernetes' own: the Service that it belongs to. Only read."),
     "ACCEPTED": ("condition of a Service", "Whether it is Mooring's to serve."),

@@ -36,9 +36,9 @@ def written(*, lb_class: str = names.GATEWAY_CLASS, finalizers: tuple[str, ...] 
             service = await api.get(SERVICES, NAME)
             match step:
                 case "annotate":
-                    await writes.annotate(service, PortId("p-1"))
+                    await writes.annotate(service, (PortId("p-1"),))
                 case "publish":
-                    await writes.publish(service, "203.0.113.9", conditions)
+                    await writes.publish(service, ("203.0.113.9",), conditions)
                 case "clear":
                     await writes.clear(service, ())
                 case _ if step != "manage" or lb_class == names.GATEWAY_CLASS:

@@ -1,11 +1,13 @@
 """When an address is usable, and how a gateway's list of addresses changes."""
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mooring.core import addresses
 from mooring.core.addresses import Addresses, Place
+from mooring.core.wishes import IPV4, IPV6
 from mooring.model import names
 from mooring.model.cloud import (
     AddressPair,
@@ -21,6 +23,7 @@ from mooring.model.cloud import (
 
 INSIDE, OUTSIDE, SUBNET, PROJECT = NetworkId("in"), NetworkId("out"), SubnetId("s"), ProjectId("p")
 GATEWAYS = (PortId("g1"), PortId("g2"))
+PLACE = Place("c", INSIDE, SUBNET, OUTSIDE, GATEWAYS)
 
 
 def port(name: str, address: str = "", *, tags: tuple[str, ...] = (), since: str = "") -> Port:
@@ -73,13 +76,13 @@ ONE = (gateway("g1", "10.0.0.5"), gateway("g2"))
         (known(port("a", "10.0.0.5"), gateways=BOTH, outside=False), ["a"], None),
         (known(port("a", "10.0.0.5"), gateways=ONE, outside=False), [], "a"),
         (known(port("a", "10.0.0.5", tags=(names.DELETING_TAG,)), floating_ip("a"), gateways=BOTH), [], None),
-        (known(port("a"), outside=False), [], "a"),
+        (known(port("a"), outside=False), [], None),
         (known(floating_ip(None), gateways=BOTH), [], None),
     ],
 )
 def test_what_is_usable_and_what_was_only_begun(given: Addresses, usable: list[str], begun: str | None) -> None:
     assert given.usable() == usable
-    assert given.begun() == begun
+    assert given.begun(IPV4) == begun
 
 
 def test_the_oldest_is_given_out_first() -> None:
@@ -137,3 +140,29 @@ def test_others_entries_stay_as_they_are_and_a_second_change_is_none(
     assert [each for each in changed if each in pairs] == [each for each in pairs if each.ip_address not in remove]
     assert {each.ip_address for each in changed} == {*has, *add} - remove
     assert addresses.paired(changed, add=add, remove=remove) is None
+
+
+def test_a_family_has_begun_ports_of_its_own() -> None:
+    given = known(port("a", "10.0.0.5"), port("six", "fd00::5"), gateways=ONE)
+    assert (given.begun(IPV4), given.begun(IPV6)) == ("a", "six")
+    assert given.public(PortId("six")) == "fd00::5", "IPv6 has no floating IPs"
+    assert given.begun(IPV6, "fd00::5") == "six"
+    assert given.begun(IPV6, "fd00::6") is None
+    assert given.begun(IPV4, "203.0.113.77") == "a", "which floating IP it gets is open"
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({}, None),
+        ({"description": ""}, None),
+        ({"description": "of the mail team"}, "description"),
+        ({"port_id": PortId("x")}, "in use on port x"),
+        ({"floating_network_id": NetworkId("elsewhere")}, "network"),
+    ],
+)
+def test_a_floating_ip_that_somebody_asks_for(changes: dict[str, str], told: str | None) -> None:
+    found = msgspec.structs.replace(floating_ip(None), **({"description": PLACE.mark} | changes))
+    problem = addresses.not_to_be_had(found, PLACE)
+    assert (problem is None) == (told is None)
+    assert (told or "") in (problem or "")

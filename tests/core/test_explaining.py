@@ -5,6 +5,7 @@ import pytest
 
 from mooring.core import explaining, telling
 from mooring.core.mapping import Seen
+from mooring.core.wishes import IPV4, Refused
 from mooring.model import names
 from mooring.model.cloud import PortId
 from mooring.model.kubernetes import (
@@ -20,6 +21,7 @@ from mooring.model.kubernetes import (
 )
 from mooring.model.reasons import Reason, Trouble
 from mooring.model.steps import Annotate, Clear, MakePort, Publish, Push, Rest, Tell
+from tests.core.seeing import seen
 
 ADDRESS = "203.0.113.9"
 NOW = "2026-02-01T00:00:00Z"
@@ -48,7 +50,7 @@ def annotated(given: Service, **annotations: str) -> Service:
 
 def mapped(given: Service | None = None, **facts: object) -> Seen:
     known = {"port_is_ours": True, "fits": True, "address": ADDRESS, "inner": "10.0.0.5", "served": True}
-    return Seen(given or service(ADDRESS), **(known | facts))  # type: ignore[arg-type]
+    return seen(given or service(ADDRESS), **(known | facts))
 
 
 ENDING = msgspec.structs.replace(
@@ -57,21 +59,26 @@ ENDING = msgspec.structs.replace(
 
 
 @pytest.mark.parametrize(
-    ("seen", "trouble", "reasons"),
+    ("given", "trouble", "reasons"),
     [
-        (Seen(ENDING), None, [Reason.ENDING]),
-        (Seen(service(type="ClusterIP")), None, [Reason.NOT_LOAD_BALANCER]),
-        (Seen(service(load_balancer_class="")), None, [Reason.OTHER_CLASS]),
-        (Seen(service(load_balancer_class="example.org/x")), None, [Reason.OTHER_CLASS]),
-        (Seen(annotated(service(), **{names.MANAGED: "false"})), None, [Reason.OPTED_OUT]),
-        (Seen(service(load_balancer_ip="203.0.113.1")), None, [Reason.NOT_SUPPORTED]),
-        (Seen(service("198.51.100.1")), None, [Reason.FOREIGN_ADDRESS]),
-        (Seen(service()), None, [Reason.ACCEPTED, Reason.NO_ADDRESS_YET, Reason.WAITING_FOR_ADDRESS]),
-        (Seen(service()), QUOTA, [Reason.ACCEPTED, Reason.QUOTA_EXCEEDED, Reason.WAITING_FOR_ADDRESS]),
+        (seen(ENDING), None, [Reason.ENDING]),
+        (seen(service(type="ClusterIP")), None, [Reason.NOT_LOAD_BALANCER]),
+        (seen(service(load_balancer_class="")), None, [Reason.OTHER_CLASS]),
+        (seen(service(load_balancer_class="example.org/x")), None, [Reason.OTHER_CLASS]),
+        (seen(annotated(service(), **{names.MANAGED: "false"})), None, [Reason.OPTED_OUT]),
+        (seen(service(external_traffic_policy="Local")), None, [Reason.NOT_SUPPORTED]),
+        (seen(service("198.51.100.1")), None, [Reason.FOREIGN_ADDRESS]),
+        (seen(service()), None, [Reason.ACCEPTED, Reason.NO_ADDRESS_YET, Reason.WAITING_FOR_ADDRESS]),
+        (seen(service()), QUOTA, [Reason.ACCEPTED, Reason.QUOTA_EXCEEDED, Reason.WAITING_FOR_ADDRESS]),
         (
-            Seen(service(), rival=Name("shop", "other")),
+            seen(service(), rival=Name("shop", "other")),
             None,
             [Reason.ACCEPTED, Reason.PORT_TAKEN, Reason.WAITING_FOR_ADDRESS],
+        ),
+        (
+            seen(service(), denied=Refused("It cannot have it", "Ask for another")),
+            None,
+            [Reason.ACCEPTED, Reason.WISH_REFUSED, Reason.WAITING_FOR_ADDRESS],
         ),
         (mapped(served=False, live=False), None, [Reason.ACCEPTED, Reason.ALLOCATED, Reason.NO_GATEWAY]),
         (mapped(served=False), None, [Reason.ACCEPTED, Reason.ALLOCATED, Reason.WAITING_FOR_GATEWAYS]),
@@ -86,8 +93,8 @@ ENDING = msgspec.structs.replace(
         (mapped(), QUOTA, [Reason.ACCEPTED, Reason.ALLOCATED, Reason.PROGRAMMED]),
     ],
 )
-def test_each_verdict(seen: Seen, trouble: Trouble | None, reasons: list[Reason]) -> None:
-    verdicts = explaining.verdicts(seen, trouble)
+def test_each_verdict(given: Seen, trouble: Trouble | None, reasons: list[Reason]) -> None:
+    verdicts = explaining.verdicts(given, trouble)
     assert [each.reason for each in verdicts] == reasons
     for each in verdicts:
         assert each.fact[0].isupper() or each.fact[0].isdigit()
@@ -96,24 +103,24 @@ def test_each_verdict(seen: Seen, trouble: Trouble | None, reasons: list[Reason]
 
 def test_every_reason_that_the_cloud_can_give_has_a_fix() -> None:
     for reason, fix in explaining.FIXES.items():
-        [_, verdict, _] = explaining.verdicts(Seen(service()), Trouble(reason, "it"))
+        [_, verdict, _] = explaining.verdicts(seen(service()), Trouble(reason, "it"))
         assert (verdict.reason, verdict.fix, verdict.well) == (reason, fix, False)
 
 
-def said(seen: Seen, trouble: Trouble | None = None) -> Seen:
+def said(given: Seen, trouble: Trouble | None = None) -> Seen:
     """The same, with its conditions on it."""
-    conditions = tuple(explaining.as_they_stand(seen.service, explaining.conditions(seen, trouble), NOW))
-    status = ServiceStatus(seen.service.status.load_balancer, conditions)
-    return msgspec.structs.replace(seen, service=msgspec.structs.replace(seen.service, status=status))
+    conditions = tuple(explaining.as_they_stand(given.service, explaining.conditions(given, trouble), NOW))
+    status = ServiceStatus(given.service.status.load_balancer, conditions)
+    return msgspec.structs.replace(given, service=msgspec.structs.replace(given.service, status=status))
 
 
-WAITING = Seen(annotated(service(), **{names.MANAGED: "true"}))
+WAITING = seen(annotated(service(), **{names.MANAGED: "true"}))
 
 
 def test_on_the_way_to_an_address_nothing_is_told() -> None:
     """Three writes, and not more: managed, port, status."""
-    assert explaining.decide(WAITING) == MakePort()
-    assert explaining.decide(msgspec.structs.replace(WAITING, candidate=PortId("p-2"))) == Annotate(PortId("p-2"))
+    assert explaining.decide(WAITING) == MakePort(IPV4)
+    assert explaining.decide(seen(WAITING.service, candidate=PortId("p-2"))) == Annotate((PortId("p-2"),))
     assert explaining.decide(mapped(service(), served=False)) == Push()
 
 
@@ -134,22 +141,22 @@ def test_who_is_served_and_says_so_rests() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seen", "trouble"),
+    ("given", "trouble"),
     [
         (mapped(), None),
         (mapped(endpoints=False), None),
         (mapped(served=False, live=False), None),
         (mapped(service(), served=False, holder=False), None),
         (mapped(left_out=("x is bad",)), None),
-        (Seen(service("198.51.100.1")), None),
-        (Seen(Service(Meta(name="web"), service(load_balancer_ip="203.0.113.1").spec)), None),
+        (seen(service("198.51.100.1")), None),
+        (seen(Service(Meta(name="web"), service(external_traffic_policy="Local").spec)), None),
         (WAITING, QUOTA),
     ],
 )
-def test_who_has_to_wait_is_told_what_for_and_only_once(seen: Seen, trouble: Trouble | None) -> None:
-    step = explaining.decide(seen, trouble)
-    assert step == Tell(explaining.conditions(seen, trouble))
-    assert not isinstance(explaining.decide(said(seen, trouble), trouble), Tell)
+def test_who_has_to_wait_is_told_what_for_and_only_once(given: Seen, trouble: Trouble | None) -> None:
+    step = explaining.decide(given, trouble)
+    assert step == Tell(explaining.conditions(given, trouble))
+    assert not isinstance(explaining.decide(said(given, trouble), trouble), Tell)
 
 
 def test_who_moves_says_why_it_has_no_address() -> None:
@@ -182,16 +189,16 @@ def test_what_went_wrong_last_is_read_as_it_was_told() -> None:
 @pytest.mark.parametrize(
     ("given", "step", "reasons"),
     [
-        (service(), Publish(ADDRESS), ["Published"]),
-        (service("198.51.100.1"), Publish(ADDRESS), ["Restored"]),
-        (service(), Publish(ADDRESS, explaining.conditions(mapped(endpoints=False))), ["Published", "NoEndpoints"]),
+        (service(), Publish((ADDRESS,)), ["Published"]),
+        (service("198.51.100.1"), Publish((ADDRESS,)), ["Restored"]),
+        (service(), Publish((ADDRESS,), explaining.conditions(mapped(endpoints=False))), ["Published", "NoEndpoints"]),
         (service(ADDRESS), Clear(), ["Withdrawn"]),
         (service(), Clear(), []),
         (service(), Tell(explaining.conditions(WAITING, QUOTA)), ["QuotaExceeded"]),
         (service(), Tell(explaining.conditions(mapped(served=False, live=False))), ["NoGateway"]),
         (service(ADDRESS), Tell(explaining.conditions(mapped(served=False, live=False))), []),
         (service(ADDRESS), Tell(explaining.conditions(mapped())), []),
-        (service(), MakePort(), []),
+        (service(), MakePort(IPV4), []),
     ],
 )
 def test_what_is_worth_an_event(given: Service, step: Publish | Clear | Tell | MakePort, reasons: list[str]) -> None:

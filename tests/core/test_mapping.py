@@ -4,9 +4,10 @@ import msgspec
 import pytest
 
 from mooring.core import mapping
-from mooring.core.mapping import Seen
+from mooring.core.mapping import Leg, Seen
+from mooring.core.wishes import IPV4, IPV6, Refused, Wish
 from mooring.model import names
-from mooring.model.cloud import PortId
+from mooring.model.cloud import FloatingIpId, PortId
 from mooring.model.gateway import Key
 from mooring.model.kubernetes import (
     Condition,
@@ -19,13 +20,15 @@ from mooring.model.kubernetes import (
     ServiceStatus,
 )
 from mooring.model.reasons import Reason
-from mooring.model.steps import Annotate, Clear, Forget, LetGo, MakePort, Manage, Publish, Push, Rest, Step, Tell
+from mooring.model.steps import Annotate, Clear, Forget, Keep, LetGo, MakePort, Manage, Publish, Push, Rest, Step, Tell
+from tests.core.seeing import seen
 
 PORT = PortId("p-1")
 OTHER = PortId("p-2")
 ADDRESS = "203.0.113.9"
 OTHERS = Rest(Reason.OTHER_CLASS)
 GOING = Rest(Reason.ENDING)
+GOOD = Rest(Reason.PROGRAMMED)
 
 
 def service(  # noqa: PLR0913 - all that the table depends on
@@ -68,7 +71,7 @@ def said(given: Service) -> Service:
 
 def wishing(given: Service, **wishes: object) -> Service:
     """The same with something in it that no gateway does."""
-    wishes = wishes or {"load_balancer_ip": "203.0.113.1"}
+    wishes = wishes or {"external_traffic_policy": "Local"}
     return msgspec.structs.replace(given, spec=msgspec.structs.replace(given.spec, **wishes))
 
 
@@ -77,7 +80,6 @@ def wishing(given: Service, **wishes: object) -> Service:
     [
         ({"session_affinity": "None", "external_traffic_policy": "Cluster"}, ()),
         ({"load_balancer_source_ranges": ("192.0.2.0/24",), "session_affinity": "ClientIP"}, ()),
-        ({"load_balancer_ip": "203.0.113.1"}, ("spec.loadBalancerIP",)),
         ({"external_traffic_policy": "Local"}, ("spec.externalTrafficPolicy Local",)),
     ],
 )
@@ -86,72 +88,128 @@ def test_what_nobody_does_is_not_ignored(wishes: dict[str, object], expected: tu
 
 
 @pytest.mark.parametrize(
-    ("seen", "step"),
+    ("given", "step"),
     [
         # can not be managed, nothing of ours
-        (Seen(service(type="ClusterIP")), Rest(Reason.NOT_LOAD_BALANCER)),
-        (Seen(service(lb_class="example.org/other")), Rest(Reason.OTHER_CLASS)),
-        (Seen(service(lb_class="")), Rest(Reason.OTHER_CLASS)),
-        (Seen(service(managed="false")), Rest(Reason.OPTED_OUT)),
-        (Seen(service(deleting=True)), Rest(Reason.ENDING)),
-        (Seen(service(type="ClusterIP", port="somebody's text")), Rest(Reason.NOT_LOAD_BALANCER)),
-        (Seen(service(managed="False")), Rest(Reason.OPTED_OUT)),
+        (seen(service(type="ClusterIP")), Rest(Reason.NOT_LOAD_BALANCER)),
+        (seen(service(lb_class="example.org/other")), Rest(Reason.OTHER_CLASS)),
+        (seen(service(lb_class="")), Rest(Reason.OTHER_CLASS)),
+        (seen(service(managed="false")), Rest(Reason.OPTED_OUT)),
+        (seen(service(deleting=True)), Rest(Reason.ENDING)),
+        (seen(service(type="ClusterIP", port="somebody's text")), Rest(Reason.NOT_LOAD_BALANCER)),
+        (seen(service(managed="False")), Rest(Reason.OPTED_OUT)),
         # of another class: what was copied into it says nothing
-        (Seen(service(lb_class="x.org/y", managed="true", port=PORT, shown="198.51.100.1"), port_is_ours=True), OTHERS),
-        (Seen(service(lb_class="x.org/y", managed="true", shown=ADDRESS), shows_ours=True), OTHERS),
-        (Seen(service(lb_class="x.org/y", managed="true", port=PORT, deleting=True), port_is_ours=True), GOING),
-        (Seen(ours(lb_class="x.org/y", shown="198.51.100.1"), served=True), LetGo()),
-        (Seen(ours(lb_class="x.org/y", shown="198.51.100.1", port=PORT), port_is_ours=True, served=True), Forget()),
+        (seen(service(lb_class="x.org/y", managed="true", port=PORT, shown="198.51.100.1"), port_is_ours=True), OTHERS),
+        (seen(service(lb_class="x.org/y", managed="true", shown=ADDRESS), shows_ours=True), OTHERS),
+        (seen(service(lb_class="x.org/y", managed="true", port=PORT, deleting=True), port_is_ours=True), GOING),
+        (seen(ours(lb_class="x.org/y", shown="198.51.100.1"), served=True), LetGo()),
+        (seen(ours(lb_class="x.org/y", shown="198.51.100.1", port=PORT), port_is_ours=True, served=True), Forget()),
         # something in it that nobody does
-        (Seen(wishing(service())), Rest(Reason.NOT_SUPPORTED)),
-        (Seen(wishing(mapped(ADDRESS)), port_is_ours=True), Clear()),
-        (Seen(wishing(ours()), served=True), LetGo()),
-        (Seen(said(wishing(service()))), Rest(Reason.NOT_SUPPORTED)),
+        (seen(wishing(service())), Rest(Reason.NOT_SUPPORTED)),
+        (seen(wishing(mapped(ADDRESS)), port_is_ours=True), Clear()),
+        (seen(wishing(ours()), served=True), LetGo()),
+        (seen(said(wishing(service()))), Rest(Reason.NOT_SUPPORTED)),
         # can be managed, not bound
-        (Seen(service()), Manage()),
-        (Seen(service(shown="198.51.100.1")), Rest(Reason.FOREIGN_ADDRESS)),
-        (Seen(service(managed="true")), Manage()),
-        (Seen(service(finalizer=True), candidate=PORT), Manage()),
-        (Seen(service(port=PORT), port_is_ours=True, fits=True), Manage()),
-        (Seen(service(shown=ADDRESS), shows_ours=True), Manage()),
+        (seen(service()), Manage()),
+        (seen(service(shown="198.51.100.1")), Rest(Reason.FOREIGN_ADDRESS)),
+        (seen(service(managed="true")), Manage()),
+        (seen(service(finalizer=True), candidate=PORT), Manage()),
+        (seen(service(port=PORT), port_is_ours=True, fits=True), Manage()),
+        (seen(service(shown=ADDRESS), shows_ours=True), Manage()),
         # bound, no port
-        (Seen(ours(), candidate=PORT), Annotate(PORT)),
-        (Seen(ours()), MakePort()),
-        (Seen(ours(shown=ADDRESS), candidate=PORT, shows_ours=True), Clear()),
-        (Seen(ours(shown="198.51.100.1"), candidate=PORT), Rest(Reason.FOREIGN_ADDRESS)),
+        (seen(ours(), candidate=PORT), Annotate((PORT,))),
+        (seen(ours()), MakePort(IPV4)),
+        (seen(ours(shown=ADDRESS), candidate=PORT, shows_ours=True), Clear()),
+        (seen(ours(shown="198.51.100.1"), candidate=PORT), Rest(Reason.FOREIGN_ADDRESS)),
         # bound, port that fits
-        (Seen(mapped(), port_is_ours=True, fits=True, address=ADDRESS), Push()),
-        (Seen(mapped(), port_is_ours=True, fits=True, address=ADDRESS, served=True), Publish(ADDRESS)),
-        (Seen(mapped("198.51.100.1"), port_is_ours=True, fits=True, address=ADDRESS, served=True), Publish(ADDRESS)),
-        (Seen(mapped(ADDRESS), port_is_ours=True, fits=True, address=ADDRESS, served=True), Rest(Reason.PROGRAMMED)),
-        (Seen(mapped(ADDRESS), port_is_ours=True, fits=True, address=ADDRESS), Push()),
+        (seen(mapped(), port_is_ours=True, fits=True, address=ADDRESS), Push()),
+        (seen(mapped(), port_is_ours=True, fits=True, address=ADDRESS, served=True), Publish((ADDRESS,))),
+        (seen(mapped("198.51.100.1"), port_is_ours=True, fits=True, address=ADDRESS, served=True), Publish((ADDRESS,))),
+        (seen(mapped(ADDRESS), port_is_ours=True, fits=True, address=ADDRESS, served=True), Rest(Reason.PROGRAMMED)),
+        (seen(mapped(ADDRESS), port_is_ours=True, fits=True, address=ADDRESS), Push()),
         # bound, port that does not fit, or is none of ours
-        (Seen(mapped(ADDRESS), port_is_ours=True, candidate=OTHER), Clear()),
-        (Seen(mapped(), port_is_ours=True, candidate=OTHER), Annotate(OTHER)),
-        (Seen(mapped()), MakePort()),
-        (Seen(mapped("198.51.100.1")), Rest(Reason.FOREIGN_ADDRESS)),
+        (seen(mapped(ADDRESS), port_is_ours=True, candidate=OTHER), Clear()),
+        (seen(mapped(), port_is_ours=True, candidate=OTHER), Annotate((OTHER,))),
+        (seen(mapped()), MakePort(IPV4)),
+        (seen(mapped("198.51.100.1")), Rest(Reason.FOREIGN_ADDRESS)),
         # can not be managed any more
-        (Seen(mapped(ADDRESS, deleting=True), port_is_ours=True), Clear()),
-        (Seen(mapped(deleting=True), port_is_ours=True), Forget()),
-        (Seen(mapped(deleting=True)), Forget()),
-        (Seen(ours(deleting=True)), Push()),
-        (Seen(ours(deleting=True), served=True), LetGo()),
-        (Seen(ours(type="ClusterIP"), served=True), LetGo()),
-        (Seen(service(managed="false", finalizer=True), served=True), LetGo()),
+        (seen(mapped(ADDRESS, deleting=True), port_is_ours=True), Clear()),
+        (seen(mapped(deleting=True), port_is_ours=True), Forget()),
+        (seen(mapped(deleting=True)), Forget()),
+        (seen(ours(deleting=True)), Push()),
+        (seen(ours(deleting=True), served=True), LetGo()),
+        (seen(ours(type="ClusterIP"), served=True), LetGo()),
+        (seen(service(managed="false", finalizer=True), served=True), LetGo()),
         # what somebody else gave stays; what is ours is known without its annotation
-        (Seen(ours(shown="198.51.100.1", deleting=True), served=True), LetGo()),
-        (Seen(ours(shown=ADDRESS, deleting=True), served=True, shows_ours=True), Clear()),
-        (Seen(service(shown=ADDRESS, type="ClusterIP"), shows_ours=True), Clear()),
-        (Seen(service(port=PORT, type="ClusterIP"), port_is_ours=True), Forget()),
+        (seen(ours(shown="198.51.100.1", deleting=True), served=True), LetGo()),
+        (seen(ours(shown=ADDRESS, deleting=True), served=True, shows_ours=True), Clear()),
+        (seen(service(shown=ADDRESS, type="ClusterIP"), shows_ours=True), Clear()),
+        (seen(service(port=PORT, type="ClusterIP"), port_is_ours=True), Forget()),
         # conditions of ours go before anything else does, but not from what is going anyway
-        (Seen(said(ours(type="ClusterIP")), served=True), Tell(())),
-        (Seen(said(ours(shown="198.51.100.1", type="ClusterIP")), served=True), Tell(())),
-        (Seen(said(mapped(ADDRESS)), port_is_ours=True, candidate=OTHER), Clear()),
-        (Seen(said(ours(deleting=True)), served=True), LetGo()),
+        (seen(said(ours(type="ClusterIP")), served=True), Tell(())),
+        (seen(said(ours(shown="198.51.100.1", type="ClusterIP")), served=True), Tell(())),
+        (seen(said(mapped(ADDRESS)), port_is_ours=True, candidate=OTHER), Clear()),
+        (seen(said(ours(deleting=True)), served=True), LetGo()),
     ],
 )
-def test_each_row_of_the_table(seen: Seen, step: Step) -> None:
-    assert mapping.next_step(seen) == step
+def test_each_row_of_the_table(given: Seen, step: Step) -> None:
+    assert mapping.next_step(given) == step
+
+
+V6 = PortId("p-6")
+ADDRESS6 = "fd00::9"
+NO = Refused("It cannot be had", "Ask for another")
+KEPT = FloatingIpId("f-1")
+
+
+def leg4(**facts: object) -> Leg:
+    return Leg(Wish(IPV4), PORT, fits=True, address=ADDRESS, **facts)  # type: ignore[arg-type]
+
+
+def leg6(**facts: object) -> Leg:
+    return Leg(Wish(IPV6), **facts)  # type: ignore[arg-type]
+
+
+FOUND6 = leg6(port=V6, fits=True, address=ADDRESS6)
+BOTH = f"{PORT},{V6}"
+
+
+def both(port: str = BOTH, *shown: str) -> Service:
+    given = ours(port=port)
+    return msgspec.structs.replace(given, status=ServiceStatus(LoadBalancerStatus(tuple(map(Ingress, shown)))))
+
+
+@pytest.mark.parametrize(
+    ("given", "step"),
+    [
+        # two families: what is missing is found before anything is given
+        (Seen(ours(), (leg6(), Leg(Wish(IPV4), candidate=PORT))), MakePort(IPV6)),
+        (Seen(ours(), (Leg(Wish(IPV4), candidate=PORT), leg6(candidate=V6))), Annotate((PORT, V6))),
+        (Seen(both(), (leg4(), FOUND6)), Push()),
+        (Seen(both(), (leg4(), FOUND6), served=True), Publish((ADDRESS, ADDRESS6))),
+        (Seen(both(), (FOUND6, leg4()), served=True), Publish((ADDRESS6, ADDRESS))),
+        (Seen(both(BOTH, ADDRESS, ADDRESS6), (leg4(), FOUND6), served=True), Rest(Reason.PROGRAMMED)),
+        # a second family comes: the first address stays
+        (Seen(both(PORT, ADDRESS), (leg4(), leg6(candidate=V6)), port_is_ours=True), Annotate((PORT, V6))),
+        (Seen(both(PORT, ADDRESS), (leg4(), leg6()), port_is_ours=True), MakePort(IPV6)),
+        # and goes: the world is told first, then the port is taken away
+        (Seen(both(BOTH, ADDRESS, ADDRESS6), (leg4(),), port_is_ours=True, served=True), Publish((ADDRESS,))),
+        (Seen(both(BOTH, ADDRESS), (leg4(),), port_is_ours=True, served=True), Annotate((PORT,))),
+        (Seen(both(f"{PORT},nonsense", ADDRESS), (leg4(),), port_is_ours=True, served=True), Annotate((PORT,))),
+        # what it shows of a family that does not fit any more is taken back
+        (Seen(both(BOTH, ADDRESS, ADDRESS6), (leg4(), leg6(candidate=V6)), port_is_ours=True), Clear()),
+        # a wish
+        (seen(ours(), denied=NO, candidate=PORT), Rest(Reason.WISH_REFUSED)),
+        (seen(mapped(ADDRESS), port_is_ours=True, denied=NO), Clear()),
+        (seen(mapped(ADDRESS), port_is_ours=True, fits=True, denied=NO, address=ADDRESS, served=True), GOOD),
+        (Seen(ours(), (Leg(Wish(IPV4, ADDRESS)),)), MakePort(IPV4, ADDRESS)),
+        # what is to be kept says so before the world hears of it, and before it is left
+        (seen(mapped(), port_is_ours=True, fits=True, address=ADDRESS, to_keep=KEPT), Keep(KEPT)),
+        (seen(mapped(deleting=True), port_is_ours=True, to_keep=KEPT), Keep(KEPT)),
+    ],
+)
+def test_rows_of_several_families_and_of_wishes(given: Seen, step: Step) -> None:
+    assert mapping.next_step(given) == step
 
 
 @pytest.mark.parametrize(("mode", "step"), [("Proxy", Rest), ("", Rest), ("VIP", Publish)])
@@ -159,12 +217,12 @@ def test_what_somebody_else_writes_beside_the_address_is_put_right(mode: str, st
     shown = msgspec.structs.replace(
         mapped(), status=ServiceStatus(LoadBalancerStatus((Ingress(ADDRESS, ip_mode=mode),)))
     )
-    assert isinstance(mapping.next_step(Seen(shown, port_is_ours=True, fits=True, address=ADDRESS, served=True)), step)
+    assert isinstance(mapping.next_step(seen(shown, port_is_ours=True, fits=True, address=ADDRESS, served=True)), step)
 
 
 def test_a_service_of_another_class_has_no_port_of_ours() -> None:
-    assert mapping.port_of(service(lb_class="x.org/y", port=PORT)) is None
-    assert mapping.port_of(ours(lb_class="x.org/y", port=PORT)) == PORT, "we still hold it"
+    assert mapping.ports_of(service(lb_class="x.org/y", port=PORT)) == ()
+    assert mapping.ports_of(ours(lb_class="x.org/y", port=PORT)) == (PORT,), "we still hold it"
 
 
 def test_who_keeps_what_two_claim() -> None:

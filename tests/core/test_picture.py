@@ -63,17 +63,17 @@ def test_who_came_first_keeps_it_and_the_other_knows_who_has_it() -> None:
     rival = service("rival", 80, on="a")
     picture = painted(WEB, rival)
     assert picture.seen(WEB, (), NOBODY).fits
-    seen = picture.seen(rival, (), NOBODY)
-    assert (seen.fits, seen.rival, seen.candidate) == (False, Name("shop", "web"), B)
+    [leg] = picture.seen(rival, (), NOBODY).legs
+    assert (leg.fits, leg.rival, leg.candidate) == (False, Name("shop", "web"), B)
     assert picture.forwards(rival, slices("10.244.1.5")) == ()
 
 
 def test_what_is_given_is_nobody_elses_before_the_service_says_so() -> None:
     picture = painted()
     first, second = service("first", 80), service("second", 80)
-    picture.give(first, A)
-    assert picture.seen(second, (), NOBODY).candidate == B
-    assert picture.seen(first, (), NOBODY).candidate == A
+    picture.give(first, (A,))
+    assert picture.seen(second, (), NOBODY).legs[0].candidate == B
+    assert picture.seen(first, (), NOBODY).legs[0].candidate == A
 
 
 def test_a_port_that_is_gone_is_offered_to_nobody() -> None:
@@ -81,7 +81,7 @@ def test_a_port_that_is_gone_is_offered_to_nobody() -> None:
     picture.addresses.replace([port("b", "10.0.0.6")], [], [])
     picture.offer()
     seen = picture.seen(WEB, (), NOBODY)
-    assert (seen.port_is_ours, seen.fits, seen.candidate) == (False, False, B)
+    assert (seen.port_is_ours, seen.fits, seen.legs[0].candidate) == (False, False, B)
     assert picture.used() == {A}
 
 
@@ -128,3 +128,71 @@ def test_every_port_needs_an_endpoint() -> None:
     picture = painted(WEB)
     assert picture.seen(WEB, slices("10.244.1.5"), NOBODY).endpoints
     assert not picture.seen(WEB, slices(), NOBODY).endpoints
+
+
+def dual(name: str, on: str = "", **more: str) -> Service:
+    given = service(name, 80, on=on)
+    annotations = given.metadata.annotations | {f"openstack.org/mooring-{key}": text for key, text in more.items()}
+    return msgspec.structs.replace(
+        given,
+        metadata=msgspec.structs.replace(given.metadata, annotations=annotations),
+        spec=msgspec.structs.replace(given.spec, ip_families=("IPv6", "IPv4")),
+    )
+
+
+def both_families(*services: Service) -> Picture:
+    addresses = Addresses(Place("c", NetworkId("n"), SubnetId("s"), subnet_ipv6=SubnetId("s6")))
+    addresses.replace([port("a", "10.0.0.5"), port("b", "10.0.0.6"), port("six", "fd00::5")], [], [])
+    picture = Picture(addresses)
+    picture.offer()
+    for each in services:
+        picture.claim(each)
+    return picture
+
+
+def test_each_family_has_a_port_of_its_own() -> None:
+    new, there = dual("new"), dual("there", on="six,a")
+    picture = both_families()
+    assert [each.candidate for each in picture.seen(new, (), NOBODY).legs] == ["six", A]
+    picture = both_families(there)
+    seen = picture.seen(there, (), NOBODY)
+    assert seen.addresses == ("fd00::5", "10.0.0.5")
+    assert {each.address for each in picture.forwards(there, slices("10.244.1.5"))} == {"10.0.0.5", "fd00::5"}
+    assert [each.candidate for each in picture.seen(new, (), NOBODY).legs] == [None, B]
+
+
+def test_a_wish_is_granted_or_refused_and_nothing_else_is_given() -> None:
+    web = service("web", 80, on="a")
+    wishing = dual("new", addresses="10.0.0.5")
+    six, four = both_families(web).seen(wishing, (), NOBODY).legs
+    assert four.candidate == A, "what it asks for"
+    assert four.denied is not None
+    assert "shop/web" in four.denied.fact
+    free = both_families().seen(wishing, (), NOBODY).legs[1]
+    assert (free.candidate, free.denied) == (A, None)
+    unknown = both_families().seen(dual("new", addresses="10.0.0.77"), (), NOBODY).legs[1]
+    assert (unknown.candidate, unknown.denied) == (None, None), "it has to be made"
+    assert six.denied is None
+    moved = both_families(service("new", 80, on="b")).seen(
+        msgspec.structs.replace(wishing, metadata=dual("new", on="b", addresses="10.0.0.5").metadata), (), NOBODY
+    )
+    assert not moved.legs[1].fits, "it has another one than it asks for"
+
+
+def test_only_those_of_one_key_share() -> None:
+    keyed, same, other = dual("a", on="a"), dual("b"), dual("c")
+    for each, key in ((keyed, "x"), (same, "x"), (other, "y")):
+        each.metadata.annotations[names.SHARING_KEY] = key
+    keyed, same, other = (with_port(each, number) for each, number in ((keyed, 80), (same, 81), (other, 82)))
+    picture = both_families(keyed)
+    assert picture.seen(same, (), NOBODY).legs[1].candidate == A
+    assert picture.seen(other, (), NOBODY).legs[1].candidate == B
+
+
+def with_port(given: Service, number: int) -> Service:
+    return msgspec.structs.replace(given, spec=msgspec.structs.replace(given.spec, ports=(ServicePort(number),)))
+
+
+def test_what_somebody_asks_for_does_not_go() -> None:
+    picture = both_families()
+    assert picture.asked_for([dual("new", addresses="10.0.0.6"), dual("other")]) == {B}

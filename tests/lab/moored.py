@@ -152,10 +152,18 @@ class Moored:
         return next((name for name, each in ports.items() if each.id == row.strip()), "")
 
 
-def expose(tenant: Tenant, name: str, *, port: int = 80, app: str = "", family: str = "IPv4") -> None:
+def expose(
+    tenant: Tenant,
+    name: str,
+    *,
+    port: int = 80,
+    app: str = "",
+    annotations: Mapping[str, str] | None = None,
+    **spec: object,
+) -> None:
     """A Service of our class in front of a Deployment."""
-    ours = {"type": "LoadBalancer", "loadBalancerClass": names.GATEWAY_CLASS}
-    _apply(tenant, name, ours | {"selector": {"app": app or name}, "ipFamilies": [family]}, port)
+    ours = {"type": "LoadBalancer", "loadBalancerClass": names.GATEWAY_CLASS, "selector": {"app": app or name}}
+    _apply(tenant, name, ours | {"ipFamilies": ["IPv4"]} | spec, port, annotations)
 
 
 def expose_with_endpoints(tenant: Tenant, name: str, *, port: int = 80) -> None:
@@ -170,9 +178,12 @@ def expose_with_endpoints(tenant: Tenant, name: str, *, port: int = 80) -> None:
     expose(tenant, name, port=port)
 
 
-def _apply(tenant: Tenant, name: str, spec: Mapping[str, Any], port: int) -> None:
+def _apply(
+    tenant: Tenant, name: str, spec: Mapping[str, Any], port: int, annotations: Mapping[str, str] | None = None
+) -> None:
     whole = {**spec, "ports": [{"port": port, "targetPort": 8080}]}
-    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": whole}
+    meta = {"name": name, "annotations": annotations or {}}
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": meta, "spec": whole}
     tenant.kubectl("apply", "--filename=-", stdin=json.dumps(service))
 
 

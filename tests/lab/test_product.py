@@ -268,17 +268,6 @@ def test_the_controller_may_do_what_it_does_and_no_more(product: Moored) -> None
     assert product.can("patch", "services") == "yes"
 
 
-def test_an_address_of_ipv6_without_floating_ip(product: Moored, tenant: Tenant) -> None:
-    """The same, by a controller whose configuration says so; the world is sent to the port's own address."""
-    tenant.deploy("web", replicas=2)
-    with product.configured({'subnet = "lb4"': 'subnet = "lb6"', 'floating_network = "public"': ""}):
-        moored.expose(tenant, "web", family="IPv6")
-        given = moored.address(tenant, "web")
-        assert given.startswith("2001:db8:20::")
-        assert len(answers(product, f"[{given}]")) == 2
-        tenant.kubectl("delete", "service", "web", "--wait=true", "--timeout=60s")
-
-
 def test_deletion_leaves_nothing(product: Moored, tenant: Tenant) -> None:
     tenant.deploy("web", replicas=1)
     moored.expose(tenant, "web")

@@ -8,7 +8,7 @@ the design says that they mean.
 from collections.abc import Callable, Iterator
 
 from mooring.model import names
-from mooring.model.cloud import PortId
+from mooring.model.cloud import FloatingIp, FloatingIpId, PortId
 from mooring.model.gateway import Key
 from mooring.model.kubernetes import Service
 from tests.simulation.gateway import GatewayTwin
@@ -79,7 +79,7 @@ def s3_needed_is_kept(truth: Truth, effect: Effect) -> Iterator[str]:
         return
     port = getattr(before, "port_id", before.id)
     for service in truth.services.values():
-        if _wanted(service) and _port_of(service) == port and port is not None:
+        if _wanted(service) and port in _ports_of(service):
             yield f"{parts[2]} {parts[3]} was deleted while {service.name} uses it"
 
 
@@ -89,6 +89,9 @@ def s3_gateways_keep_theirs(truth: Truth, effect: Effect) -> Iterator[str]:
         return
     parts = effect.request.path.split("/")
     if "tags" in parts:
+        return
+    if parts[2] == "floatingips":
+        yield from _not_to_be_changed(truth.floating_ips[FloatingIpId(parts[3])], truth)
         return
     changes = body(effect.request).get("port", {})
     if parts[3] not in truth.gateway_ports or set(changes) != {"allowed_address_pairs"}:
@@ -102,6 +105,13 @@ def s3_gateways_keep_theirs(truth: Truth, effect: Effect) -> Iterator[str]:
     for pair in before:
         if pair.ip_address not in after and pair.ip_address not in ours:
             yield f"{pair.ip_address} was taken from a gateway and is not ours"
+
+
+def _not_to_be_changed(before: FloatingIp, truth: Truth) -> Iterator[str]:
+    """Of floating IPs ours are changed, and those that nobody uses, once they say that they are to be kept."""
+    free = not before.description and before.port_id is None and names.KEEP_TAG in before.tags
+    if before.description != truth.mark and not free:
+        yield f"floating IP {before.id} was changed and is not ours"
 
 
 def s4_fenced(truth: Truth, effect: Effect) -> Iterator[str]:
@@ -165,7 +175,8 @@ def stays(truth: Truth, effect: Effect) -> Iterator[str]:
         had, has = (each.status.load_balancer.ingress for each in (before, after))
         if had != has and _settled(truth, before):
             yield f"{name} lost the address {had[0].ip} without a reason"
-        if had and _port_of(before) and _port_of(before) != _port_of(after):
+        lost = {_public(truth, port) for port in set(_ports_of(before)) - set(_ports_of(after))}
+        if lost & {each.ip for each in had}:
             yield f"{name} was given another port while it still showed the address of the old one"
 
 
@@ -200,14 +211,15 @@ def _wanted_are_served(truth: Truth) -> Iterator[str]:
     for service in truth.services.values():
         if not _wanted(service) or _given_by_others(truth, service):
             continue
-        port = truth.ports.get(_port_of(service))  # type: ignore[arg-type]
-        if port is None:
-            yield f"{service.name} has no port"
-            continue
-        public = next((each for each in truth.floating_ips.values() if each.port_id == port.id), None)
+        public = [_public(truth, port) for port in _ports_of(service)]
         shown = [each.ip for each in service.status.load_balancer.ingress]
-        if public is None or shown != [public.floating_ip_address]:
-            yield f"{service.name} shows {shown}, its port's address is {public and public.floating_ip_address}"
+        if _denied(truth, service):
+            yield from _is_told_no(service)
+            continue
+        if shown != public or [":" in each for each in shown] != [each == "IPv6" for each in _families(service)]:
+            yield f"{service.name} shows {shown}, its ports' addresses are {public}"
+        if asked := service.spec.load_balancer_ip:
+            yield from () if shown == [asked] else (f"{service.name} shows {shown} and asked for {asked}",)
         if names.FINALIZER not in service.metadata.finalizers:
             yield f"{service.name} lacks our finalizer"
         for gateway in truth.gateways.values():
@@ -221,7 +233,7 @@ def _wrong_backends(gateway: GatewayTwin, service: Service, truth: Truth) -> Ite
     """A gateway sends packets to all ready endpoints, and to nobody else."""
     for forward in gateway.document.forwards:
         if forward.service == str(service.name):
-            wanted = _endpoints(service, Key(forward.protocol, forward.port), truth)
+            wanted = _endpoints(service, Key(forward.protocol, forward.port), truth, v6=":" in forward.address)
             found = [(each.address, each.port) for each in forward.backends]
             if sorted(wanted) != found:
                 yield f"{gateway.name} sends {service.name} to {found}, its endpoints are {sorted(wanted)}"
@@ -237,14 +249,18 @@ def _wrong_conditions(service: Service, truth: Truth) -> Iterator[str]:
         if name not in said or said[name].status != "True":
             yield f"{service.name} does not say that it is {name}"
             return
-    bare = not all(_endpoints(service, Key(each.protocol, each.port), truth) for each in service.spec.ports)
+    bare = not all(
+        _endpoints(service, Key(each.protocol, each.port), truth, v6=family == "IPv6")
+        for each in service.spec.ports
+        for family in _families(service)
+    )
     reason = said[OUR_CONDITIONS[-1]].reason
     if (reason == "NoEndpoints") != bare:
         yield f"{service.name} says {reason}, and {'lacks' if bare else 'has'} endpoints"
 
 
-def _endpoints(service: Service, key: Key, truth: Truth) -> set[tuple[str, int]]:
-    """The ready endpoints of a Service's port, over all of its slices."""
+def _endpoints(service: Service, key: Key, truth: Truth, *, v6: bool) -> set[tuple[str, int]]:
+    """The ready endpoints of a Service's port of one family, over all of its slices."""
     named = {each.name for each in service.spec.ports if (each.protocol, each.port) == (key.protocol, key.port)}
     return {
         (address, number.port or 0)
@@ -256,19 +272,27 @@ def _endpoints(service: Service, key: Key, truth: Truth) -> set[tuple[str, int]]
         for endpoint in found.endpoints or ()
         if endpoint.conditions.ready
         for address in endpoint.addresses
+        if (":" in address) is v6
     }
+
+
+def _is_told_no(service: Service) -> Iterator[str]:
+    """Who asks for what cannot be had shows nothing, has nothing, and says why."""
+    said = {each.type: each.status for each in service.status.conditions}
+    if service.status.load_balancer.ingress or said.get(names.ALLOCATED) != "False":
+        yield f"{service.name} asks for {service.spec.load_balancer_ip}, which cannot be had, and says {said}"
 
 
 def _given_by_others(truth: Truth, service: Service) -> bool:
     """Whether it shows an address that no controller gave it, and has no port of ours: it is not our concern."""
     shown = {each.ip for each in service.status.load_balancer.ingress}
     ours = truth.published.get(service.metadata.uid, set())
-    return bool(shown) and not shown & ours and _port_of(service) not in truth.ports
+    return bool(shown) and not shown & ours and not any(port in truth.ports for port in _ports_of(service))
 
 
 def _nothing_is_left(truth: Truth) -> Iterator[str]:
     wanted = [service for service in truth.services.values() if _wanted(service)]
-    needed = {_port_of(service) for service in wanted}
+    needed = {port for service in wanted for port in _ports_of(service)}
     yield from _nothing_is_left_in_neutron(truth, needed)
     served = {str(service.name) for service in wanted}
     for gateway in truth.gateways.values():
@@ -280,7 +304,7 @@ def _nothing_is_left(truth: Truth) -> Iterator[str]:
             yield from _nothing_is_left_on(service, truth)
 
 
-def _nothing_is_left_in_neutron(truth: Truth, needed: set[PortId | None]) -> Iterator[str]:
+def _nothing_is_left_in_neutron(truth: Truth, needed: set[PortId]) -> Iterator[str]:
     """What was not there at the beginning is needed by a Service and bears our tag; what was there still is."""
     ours = {port.id: port for port in truth.ports.values() if port.device_owner == "" and port.id not in truth.foreign}
     public = {each.id: each for each in truth.floating_ips.values() if each.id not in truth.foreign}
@@ -308,7 +332,7 @@ def _nothing_is_left_on(service: Service, truth: Truth) -> Iterator[str]:
     if _has_ours(service) or service.deleting:
         yield f"{service.name} still bears something of ours"
     said = {each.type: each.reason for each in service.status.conditions if each.type in OUR_CONDITIONS}
-    if said and not (_impossible(service) and said == {OUR_CONDITIONS[0]: "NotSupported"}):
+    if said:
         yield f"{service.name} still bears conditions of ours"
     shown = {each.ip for each in service.status.load_balancer.ingress}
     if shown & truth.published.get(service.metadata.uid, set()):
@@ -338,13 +362,13 @@ def _settled(truth: Truth, service: Service) -> bool:
     Its owner has not changed it, its port and floating IP are there, and no owner of a Service beside it on that port
     has changed that one.
     """
-    port = _port_of(service)
+    ports = set(_ports_of(service))
     shown = {each.ip for each in service.status.load_balancer.ingress}
-    if not shown or not _wanted(service) or port not in truth.ports or _edited(truth, service):
+    if not shown or not _wanted(service) or not ports <= truth.ports.keys() or _edited(truth, service):
         return False
-    if shown != {each.floating_ip_address for each in truth.floating_ips.values() if each.port_id == port}:
+    if shown != {_public(truth, port) for port in ports}:
         return False
-    beside = [each for each in truth.services.values() if _port_of(each) == port and each.name != service.name]
+    beside = [each for each in truth.services.values() if ports & set(_ports_of(each)) and each.name != service.name]
     return not any(_edited(truth, each) and _keys(each) & _keys(service) for each in beside)
 
 
@@ -361,9 +385,9 @@ def _wishes(truth: Truth, service: Service) -> tuple[frozenset[tuple[str, int]],
 
 def _serves(gateway: GatewayTwin, service: Service, truth: Truth) -> bool:
     """Whether a gateway serves all that a Service wants, at the address of its port."""
-    port = truth.ports.get(_port_of(service) or PortId(""))
-    address = port.fixed_ips[0].ip_address if port else ""
-    wanted = {(address, key.protocol, key.port) for key in _keys(service)}
+    ports = [truth.ports.get(port) for port in _ports_of(service)]
+    addresses = [port.fixed_ips[0].ip_address if port else "" for port in ports] or [""]
+    wanted = {(address, key.protocol, key.port) for key in _keys(service) for address in addresses}
     return wanted <= {
         (each.address, each.protocol, each.port)
         for each in gateway.document.forwards
@@ -377,8 +401,7 @@ def _serves(gateway: GatewayTwin, service: Service, truth: Truth) -> bool:
 def _wanted(service: Service) -> bool:
     spec, annotations = service.spec, service.metadata.annotations
     ours = spec.type == "LoadBalancer" and spec.load_balancer_class == names.GATEWAY_CLASS
-    meant = ours and service.metadata.deletion_timestamp is None and annotations.get(names.MANAGED) != "false"
-    return meant and not _impossible(service)
+    return ours and service.metadata.deletion_timestamp is None and annotations.get(names.MANAGED) != "false"
 
 
 def _strange(service: Service) -> bool:
@@ -388,9 +411,27 @@ def _strange(service: Service) -> bool:
     return other and names.FINALIZER not in service.metadata.finalizers
 
 
-def _impossible(service: Service) -> bool:
-    """It wants something that nobody does."""
-    return bool(service.spec.load_balancer_ip)
+def _denied(truth: Truth, service: Service) -> bool:
+    """Whether it asks for an address that there is not, that is in use by others, or that carries who is in its way."""
+    asked = service.spec.load_balancer_ip
+    found = next((each for each in truth.floating_ips.values() if each.floating_ip_address == asked), None)
+    if not asked or found is None or found.description not in {truth.mark, ""}:
+        return bool(asked)
+    beside = [each for each in truth.services.values() if found.port_id in _ports_of(each) and _wanted(each)]
+    rivals = [each for each in beside if each.name.namespace != service.name.namespace or _keys(each) & _keys(service)]
+    return service not in beside and bool(rivals)
+
+
+def _families(service: Service) -> tuple[str, ...]:
+    return service.spec.ip_families or ("IPv4",)
+
+
+def _public(truth: Truth, port: PortId) -> str:
+    """Where a port is reached: by its floating IP, or by its own address of IPv6."""
+    found = truth.ports.get(port)
+    own = found.fixed_ips[0].ip_address if found and found.fixed_ips else ""
+    floating = (each.floating_ip_address for each in truth.floating_ips.values() if each.port_id == port)
+    return own if ":" in own else next(floating, "")
 
 
 def _has_ours(service: Service) -> bool:
@@ -400,9 +441,8 @@ def _has_ours(service: Service) -> bool:
     return managed or names.PORT in annotations or names.FINALIZER in service.metadata.finalizers
 
 
-def _port_of(service: Service) -> PortId | None:
-    port = service.metadata.annotations.get(names.PORT)
-    return PortId(port) if port else None
+def _ports_of(service: Service) -> tuple[PortId, ...]:
+    return tuple(PortId(each) for each in service.metadata.annotations.get(names.PORT, "").split(",") if each)
 
 
 def _keys(service: Service) -> set[Key]:

@@ -103,6 +103,34 @@ async def _move(world: World, _chance: random.Random) -> None:
     user.change_ports("web", "443/TCP", "8080/TCP")
 
 
+async def _dual(world: World, _chance: random.Random) -> None:
+    """Addresses of two families, of one, of one more, and of one less."""
+    user = User(world)
+    user.expose("web", "80/TCP", ipFamilies=["IPv4", "IPv6"])
+    user.pods("web", "10.244.1.5", "fd00:244::5")
+    user.expose("six", "443/TCP", ipFamilies=["IPv6"])
+    user.expose("four", "443/TCP")
+    await user.wait(3.0)
+    user.families("four", "IPv4", "IPv6")
+    user.families("web", "IPv4")
+
+
+async def _wish(world: World, _chance: random.Random) -> None:
+    """Addresses that are asked for: one to share, one that somebody has until it goes, one that lies about."""
+    user = User(world)
+    spare = user.spare()
+    user.expose("web", "80/TCP")
+    user.expose("shop", "80/TCP")
+    user.expose("own", "80/TCP", loadBalancerIP=spare)
+    await user.wait(3.0)
+    user.expose("api", "8080/TCP", loadBalancerIP=user.shown("shop"))
+    user.expose("greedy", "80/TCP", loadBalancerIP=user.shown("web"))
+    user.expose("other/thief", "81/TCP", loadBalancerIP=spare)
+    await user.wait(1.0)
+    user.delete("web")
+    user.delete("own")
+
+
 async def _restart(world: World, _chance: random.Random) -> None:
     """Services come while a new leader has just begun to look around; they want what others already have."""
     user = User(world)
@@ -242,7 +270,8 @@ class Churn:
         if self._chance.random() < 0.5:
             self._user.restrict(name, *self._chance.choice(((), ("192.0.2.0/24",), ("203.0.113.0/24", "192.0.2.0/24"))))
             return
-        self._user.wish(name, "192.0.2.9")
+        others = [shown for each in self.alive if (shown := self._user.shown(each)) and ":" not in shown]
+        self._user.wish(name, self._chance.choice(("192.0.2.9", self._user.spare(), *others)))
         await self.wait(0.1, 5.0)
         if self._chance.random() < 0.5:
             self._user.wish(name, "")
@@ -267,6 +296,8 @@ SCENARIOS = {
         Scenario("unmap", _unmap, addresses=0),
         Scenario("move", _move, addresses=2),
         Scenario("restart", _restart, addresses=3),
+        Scenario("dual", _dual),
+        Scenario("wish", _wish),
         Scenario("two", _share, controllers=2, addresses=2),
         Scenario("two-unmap", _unmap, controllers=2, addresses=0),
         Scenario("churn", _churn),

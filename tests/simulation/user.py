@@ -33,9 +33,11 @@ class User:
         while not self._world.leading:
             await self.wait(0.1)
 
-    def expose(self, name: str, *ports: str, annotations: dict[str, str] | None = None, ours: bool = True) -> None:
+    def expose(
+        self, name: str, *ports: str, annotations: dict[str, str] | None = None, ours: bool = True, **spec: object
+    ) -> None:
         """A Service of type LoadBalancer; ports as `80/TCP`."""
-        spec = {"type": "LoadBalancer", "ports": _ports(ports)}
+        spec |= {"type": "LoadBalancer", "ports": _ports(ports)}
         if ours:
             spec["loadBalancerClass"] = names.GATEWAY_CLASS
         meta = {"name": _name(name).name, "annotations": annotations or {}}
@@ -67,7 +69,8 @@ class User:
         if name in self._world.truth.slices:
             self._do("PATCH", f"{_slices(name)}/{name.name}", {"endpoints": endpoints, "ports": ports})
             return
-        kind = {"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4"}
+        family = "IPv6" if ":" in text else "IPv4"
+        kind = {"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": family}
         self._do("POST", _slices(name), {**kind, "metadata": meta, "endpoints": endpoints, "ports": ports})
 
     def say(self, name: str) -> None:
@@ -120,6 +123,21 @@ class User:
     def wish(self, name: str, address: str) -> None:
         """Ask for an address, or for none."""
         self._patch(name, {"spec": {"loadBalancerIP": address or None}})
+
+    def families(self, name: str, *families: str) -> None:
+        """Want addresses of other families."""
+        self._patch(name, {"spec": {"ipFamilies": list(families)}})
+
+    def shown(self, name: str) -> str:
+        """The address that a Service shows, if it does."""
+        service = self._world.truth.services.get(_name(name))
+        ingress = service.status.load_balancer.ingress if service else ()
+        return ingress[0].ip if ingress else ""
+
+    def spare(self) -> str:
+        """A floating IP that somebody has made and does not use."""
+        found = self._world.truth.floating_ips.values()
+        return next(each.floating_ip_address for each in found if not each.description and each.port_id is None)
 
     def hold(self, name: str) -> None:
         """Put a finalizer on it, as other controllers do."""

@@ -310,6 +310,8 @@ def _topology(twin: NeutronTwin) -> Place:
     make("subnets", "subnet", neutron.ADMIN, network_id=outside, ip_version=4, cidr="203.0.113.0/24")
     inside = make("networks", "network", MEMBER, name="inside")
     subnet = make("subnets", "subnet", MEMBER, network_id=inside, ip_version=4, cidr="10.0.0.0/24")
+    v6 = {"ipv6_address_mode": "dhcpv6-stateful", "ipv6_ra_mode": "dhcpv6-stateful"}
+    subnet6 = make("subnets", "subnet", MEMBER, network_id=inside, ip_version=6, cidr="fd00:10::/64", **v6)
     router = make("routers", "router", MEMBER, name="router", external_gateway_info={"network_id": outside})
     body = msgspec.json.encode({"subnet_id": subnet})
     twin.handle(Request("add", "PUT", f"/v2.0/routers/{router}/add_router_interface", body=body), MEMBER)
@@ -318,6 +320,7 @@ def _topology(twin: NeutronTwin) -> Place:
     port = make("ports", "port", MEMBER, description=theirs, **place)
     make("floatingips", "floatingip", MEMBER, floating_network_id=outside, port_id=port, description=theirs)
     make("floatingips", "floatingip", MEMBER, floating_network_id=outside, description="somebody's own")
+    make("floatingips", "floatingip", MEMBER, floating_network_id=outside)  # who wants to use it
     at = {
         "network_id": inside,
         "fixed_ips": [{"subnet_id": subnet}],
@@ -325,7 +328,9 @@ def _topology(twin: NeutronTwin) -> Place:
         "allowed_address_pairs": [{"ip_address": properties.PAIR_OF_OTHERS}],
     }
     gateways = tuple(PortId(make("ports", "port", MEMBER, name=name, **at)) for name in ("g1", "g2"))
-    return Place(CLUSTER, NetworkId(inside), SubnetId(subnet), NetworkId(outside), gateways)
+    return Place(
+        CLUSTER, NetworkId(inside), SubnetId(subnet), NetworkId(outside), gateways, subnet_ipv6=SubnetId(subnet6)
+    )
 
 
 def _namespaces(twin: KubeTwin) -> None:

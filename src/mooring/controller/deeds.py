@@ -8,7 +8,7 @@ from mooring.core import telling, wording
 from mooring.core.picture import Picture
 from mooring.kube.recorder import Recorder, Told
 from mooring.model.kubernetes import ObjectReference, Service
-from mooring.model.steps import Annotate, Clear, Forget, LetGo, MakePort, Manage, Publish, Step, Tell
+from mooring.model.steps import Annotate, Clear, Forget, Keep, LetGo, MakePort, Manage, Publish, Step, Tell
 
 
 class Deeds:
@@ -27,15 +27,17 @@ class Deeds:
         match step:
             case Manage():
                 await self._writes.manage(service)
-            case MakePort():
-                await self._ports.make()
+            case MakePort(family, address):
+                await self._ports.make(family, address)
                 self._picture.offer()
-            case Annotate(port):
+            case Annotate(ports):
                 # Claimed first: if the answer is lost, the claim stands until the Service is seen at a newer version.
-                self._picture.give(service, port)
-                await self._writes.annotate(service, port)
-            case Publish(address, conditions):
-                await self._writes.publish(service, address, conditions)
+                self._picture.give(service, ports)
+                await self._writes.annotate(service, ports)
+            case Keep(floating_ip):
+                await self._ports.keep(floating_ip)
+            case Publish(addresses, conditions):
+                await self._writes.publish(service, addresses, conditions)
             case Clear(conditions):
                 await self._writes.clear(service, conditions)
             case Tell(conditions):

@@ -24,7 +24,7 @@ T = TypeVar("T", bound=Resource)
 Id = TypeVar("Id", bound=str)
 
 PAUSE = 5.0
-IPV4 = 4
+IPV4, IPV6 = 4, 6
 
 
 async def place_patiently(config: Config, api: Api, cloud: Cloud, log: FilteringBoundLogger) -> Place:
@@ -61,22 +61,37 @@ async def place(config: Config, api: Api, cloud: Cloud) -> Place:
         tuple(PortId(port.id) for port in ports),
         config.cluster.name,
         wanted.sharing,
+        await _subnet_ipv6(config, cloud, NetworkId(network.id)),
     )
 
 
-async def _subnet(config: Config, cloud: Cloud, network: NetworkId) -> SubnetId:
+async def _subnet(config: Config, cloud: Cloud, network: NetworkId) -> SubnetId | None:
+    """Where there is one of IPv6 only, none of IPv4 is needed."""
     wanted = config.addresses.subnet
     if wanted is not None:
-        found = await _one(cloud, SUBNETS, wanted, "addresses.subnet")
-        if found.network_id != network:
-            raise StartRefused(f"addresses.subnet: {wanted} is not a subnet of addresses.network")
-        return found.id
+        return await _named_subnet(cloud, network, wanted, "addresses.subnet", IPV4)
     subnets = [each for each in await cloud.list(SUBNETS, network_id=network) if each.ip_version == IPV4]
+    if not subnets and config.addresses.subnet_ipv6 is not None:
+        return None
     if len(subnets) != 1:
         raise StartRefused(
             f"addresses.network has {len(subnets)} subnets of IPv4: say with addresses.subnet which one to use"
         )
     return subnets[0].id
+
+
+async def _subnet_ipv6(config: Config, cloud: Cloud, network: NetworkId) -> SubnetId | None:
+    wanted = config.addresses.subnet_ipv6
+    return None if wanted is None else await _named_subnet(cloud, network, wanted, "addresses.subnet_ipv6", IPV6)
+
+
+async def _named_subnet(cloud: Cloud, network: NetworkId, wanted: str, key: str, version: int) -> SubnetId:
+    found = await _one(cloud, SUBNETS, wanted, key)
+    if found.network_id != network:
+        raise StartRefused(f"{key}: {wanted} is not a subnet of addresses.network")
+    if found.ip_version != version:
+        raise StartRefused(f"{key}: {wanted} is a subnet of IPv{found.ip_version}, and has to be one of IPv{version}")
+    return found.id
 
 
 async def _one(cloud: Cloud, kind: Kind[T, Id], called: str, key: str) -> T:

@@ -119,6 +119,7 @@ class Leader:
         self._waiting: set[Name] = set()  # for the gateways
         self._live = True, True  # whether there was a gateway, and a holder, when they were last told something
         self._troubles: dict[Name, Trouble] = {}
+        self._wishing: set[Name] = set()  # for an address that cannot be had now
         self._failing: dict[Item, float] = {}  # since when each has been tried in vain
         self._stop_listening: list[Callable[[], None]] = []
         self.audits = 0
@@ -169,11 +170,7 @@ class Leader:
             try:
                 again = await self._handle(item)
             except (errors.KubeError, CloudError) as error:
-                delay = queue.failed(item, not_before=getattr(error, "retry_after", None) or 0.0)
-                if item is Chore.BEGIN:
-                    delay = min(delay, BEGIN_AGAIN)
-                    queue.add_after(item, delay)
-                self._log.warning("failed", what=_called(item), why=str(error), again_in=round(delay, 1))
+                self._failed(queue, item, error)
                 if isinstance(item, Name) and isinstance(error, CloudError):
                     await self._troubled(item, troubles.trouble(error), since=self._failing.setdefault(item, began))
             else:
@@ -182,6 +179,18 @@ class Leader:
                     queue.done(item)
                 else:
                     queue.again(item, again)
+
+    def _failed(self, queue: WorkQueue[Item], item: Item, error: Exception) -> None:
+        """It comes back by itself, or with the next audit where it is of no use to try earlier."""
+        if isinstance(item, Name) and isinstance(error, troubles.HOPELESS):
+            queue.done(item)
+            self._log.warning("failed", what=_called(item), why=str(error), again="with the next audit")
+            return
+        delay = queue.failed(item, not_before=getattr(error, "retry_after", None) or 0.0)
+        if item is Chore.BEGIN:
+            delay = min(delay, BEGIN_AGAIN)
+            queue.add_after(item, delay)
+        self._log.warning("failed", what=_called(item), why=str(error), again_in=round(delay, 1))
 
     def _tell_gateways(self) -> None:
         self._pushes.add(Chore.PUSH)
@@ -231,10 +240,20 @@ class Leader:
         elif before is not None:
             self._picture.release(before.name)
             self._troubles.pop(before.name, None)
+            self._wishing.discard(before.name)
             if self._pushing.serves(before.name):
                 self._tell_gateways()
-        left = mapping.port_of(before) if before is not None else None
-        if left is not None and left in self._picture.addresses.ports and left not in self._picture.used():
+        self._freed(before, after)
+
+    def _freed(self, before: Service | None, after: Service | None) -> None:
+        """What a Service had and has no more is there for those who wait for it; nobody may need it any more."""
+        had, has = (set(mapping.ports_of(each)) if each else set() for each in (before, after))
+        if not had & self._picture.addresses.ports.keys() or (before and after and _has_as_before(before, after)):
+            return
+        left = had - has
+        for name in sorted(self._wishing.union(self._troubles)):
+            self._queue.add(name)
+        if left - self._picture.used():
             self._queue.add_after(Chore.AUDIT, self._times.clean_up)
 
     def _endpoints_changed(self, before: EndpointSlice | None, after: EndpointSlice | None) -> None:
@@ -249,7 +268,9 @@ class Leader:
         while service := self._services.get(name):
             if not self._ports.known:
                 await self._house.refresh()
-            step = explaining.decide(self._seen(service), self._troubles.get(name))
+            seen = self._seen(service)
+            (self._wishing.add if seen.denied else self._wishing.discard)(name)
+            step = explaining.decide(seen, self._troubles.get(name))
             if isinstance(step, Rest):
                 self._troubles.pop(name, None)
                 return
@@ -310,11 +331,10 @@ class Leader:
         """Compare everything with what is really there; clean up what nobody needs."""
         await self._agents.ask()
         await self._house.refresh()
-        named = (mapping.port_of(service) for service in await self._relist())
-        needed = {port for port in named if port}
-        begun = self._picture.addresses.begun()
-        if begun is not None and self._troubles:
-            needed.add(begun)  # who waits for an address will want to go on with it
+        services = await self._relist()
+        needed = {port for service in services for port in mapping.ports_of(service)}
+        needed |= self._picture.asked_for(services)
+        needed |= self._picture.begun_for(each for name in self._troubles if (each := self._services.get(name)))
         await self._house.clean_up(frozenset(needed))
         for service in self._services.all():
             self._queue.add(service.name)
@@ -330,6 +350,10 @@ class Leader:
         services = await self._api.list(SERVICES)
         self._services.replace(services.items, services.version)
         return services.items
+
+
+def _has_as_before(before: Service, after: Service) -> bool:
+    return (mapping.ports_of(before), mapping.keys(before)) == (mapping.ports_of(after), mapping.keys(after))
 
 
 def _called(item: Item) -> str:

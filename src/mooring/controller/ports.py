@@ -9,11 +9,12 @@ from typing import Any
 from mooring.cloud import errors
 from mooring.cloud.api import Cloud
 from mooring.cloud.kinds import FLOATING_IPS, PORTS, Kind
+from mooring.controller.troubles import NotToBeHad
 from mooring.core import addresses
 from mooring.core.addresses import Addresses
 from mooring.core.cleaning import CleaningStep, Doom, Fate, Label, Pair, Remove, Rescue, Unpair
 from mooring.model import names
-from mooring.model.cloud import AddressPair, NetworkId, Port, PortId
+from mooring.model.cloud import AddressPair, FloatingIp, FloatingIpId, Port, PortId
 
 TRIES = 5
 """Neutron counts up a port's revision by itself, after binding it: a refused change is no sign of somebody else."""
@@ -37,18 +38,28 @@ class Ports:
         self._addresses.replace(ports, floating_ips, gateways)
         self.known = True
 
-    async def make(self) -> None:
+    async def make(self, family: str, address: str = "") -> None:
         """Bring a new address into being, or complete one that was begun. Our mark is in each call that makes.
 
-        The floating IP comes last: who has one is served by gateways that may use the port's address.
+        The floating IP comes last: who has one is served by gateways that may use the port's address. `address` is the
+        one that it is to be reached at.
         """
         self.known = False
-        port = self._addresses.begun() or await self._make_port()
+        floats = self._place.floats(family)
+        reserved = await self._reserved(address) if floats and address else None
+        port = self._addresses.begun(family, address) or await self._make_port(family, "" if floats else address)
         for gateway in self._addresses.unpaired(port):
             await self._pair(gateway, add=self._address(port))
-        if self._place.floating_network is not None and self._addresses.public(port) is None:
-            await self._make_floating_ip(port, self._place.floating_network)
+        if reserved is not None:
+            await self._attach(reserved, port)
+        elif floats and self._addresses.public(port) is None:
+            await self._make_floating_ip(port_id=port)
         self.known = True
+
+    async def keep(self, floating_ip: FloatingIpId) -> None:
+        """From now on it is given back and not deleted."""
+        self.known = False
+        await self._cloud.tag(FLOATING_IPS, floating_ip, names.KEEP_TAG)
 
     async def carry_out(self, step: CleaningStep) -> None:
         self.known = False
@@ -72,13 +83,24 @@ class Ports:
                 await self._cloud.tag(kind, what.id, names.DELETING_TAG)
             case Rescue(what):
                 await self._cloud.untag(kind, what.id, names.DELETING_TAG)
+            case Remove(FloatingIp() as what) if names.KEEP_TAG in what.tags:
+                await self._give_back(what)
             case Remove(what):
                 await self._cloud.delete(kind, what.id, revision=what.revision_number)
 
-    async def _make_port(self) -> PortId:
+    async def _give_back(self, what: FloatingIp) -> None:
+        """What is to be kept stays in the project, on no port, without our mark: it was, or is, somebody else's."""
+        await self._cloud.untag(FLOATING_IPS, what.id, names.DELETING_TAG)
+        now = await self._cloud.get(FLOATING_IPS, what.id)  # by itself a tag changes the revision
+        if now.description == self._place.mark:
+            change = {"port_id": None, "description": ""}
+            await self._cloud.update(FLOATING_IPS, what.id, change, revision=now.revision_number)
+
+    async def _make_port(self, family: str, address: str) -> PortId:
+        fixed = {"subnet_id": self._place.subnets[family]} | ({"ip_address": address} if address else {})
         wanted = {
             "network_id": self._place.network,
-            "fixed_ips": [{"subnet_id": self._place.subnet}],
+            "fixed_ips": [fixed],
             "name": f"mooring-{self._place.name}",
             "description": self._place.mark,
             "security_groups": [],  # packets meet those of the gateways' own ports
@@ -87,10 +109,31 @@ class Ports:
         self._addresses.put(port)
         return port.id
 
-    async def _make_floating_ip(self, port: PortId, network: NetworkId) -> None:
-        wanted = {"floating_network_id": network, "port_id": port, "description": self._place.mark}
-        floating_ip = await self._cloud.create(FLOATING_IPS, wanted)
-        self._addresses.put(floating_ip)
+    async def _make_floating_ip(self, **wanted: str) -> FloatingIp:
+        ours = {"floating_network_id": self._place.floating_network, "description": self._place.mark}
+        made = await self._cloud.create(FLOATING_IPS, ours | wanted)
+        self._addresses.put(made)
+        return made
+
+    async def _reserved(self, address: str) -> FloatingIp:
+        """The floating IP that a Service asks for, on no port: one that is there already, or a new one.
+
+        It comes before its port: a wish that cannot be granted leaves nothing behind.
+        """
+        for found in await self._cloud.list(FLOATING_IPS, floating_ip_address=address):
+            if problem := addresses.not_to_be_had(found, self._place):
+                raise NotToBeHad(problem)
+            return found
+        return await self._make_floating_ip(floating_ip_address=address)
+
+    async def _attach(self, floating_ip: FloatingIp, port: PortId) -> None:
+        """What was there before us is to be kept, which is said first: it is not ours to delete."""
+        if floating_ip.description != self._place.mark:
+            await self._cloud.tag(FLOATING_IPS, floating_ip.id, names.KEEP_TAG)
+            floating_ip = await self._cloud.get(FLOATING_IPS, floating_ip.id)
+        change = {"port_id": port, "description": self._place.mark}
+        after = await self._cloud.update(FLOATING_IPS, floating_ip.id, change, revision=floating_ip.revision_number)
+        self._addresses.put(after)
 
     async def _pair(
         self, gateway: PortId, *, add: frozenset[str] = frozenset(), remove: frozenset[str] = frozenset()

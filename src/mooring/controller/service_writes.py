@@ -32,8 +32,8 @@ class ServiceWrites:
         finalizers = [*service.metadata.finalizers, *missing]
         await self._patch(service, {"metadata": {"annotations": {names.MANAGED: "true"}, "finalizers": finalizers}})
 
-    async def annotate(self, service: Service, port: PortId) -> None:
-        await self._patch(service, {"metadata": {"annotations": {names.PORT: port}}})
+    async def annotate(self, service: Service, ports: tuple[PortId, ...]) -> None:
+        await self._patch(service, {"metadata": {"annotations": {names.PORT: ",".join(ports)}}})
 
     async def forget(self, service: Service) -> None:
         await self._patch(service, {"metadata": {"annotations": {names.PORT: None}}})
@@ -49,8 +49,9 @@ class ServiceWrites:
         finalizers = [each for each in service.metadata.finalizers if each not in ours]
         await self._patch(service, {"metadata": {"annotations": managed, "finalizers": finalizers}})
 
-    async def publish(self, service: Service, address: str, conditions: tuple[Condition, ...]) -> None:
-        await self._set_status(service, [{"ip": address, "ipMode": mapping.IP_MODE}], conditions)
+    async def publish(self, service: Service, addresses: tuple[str, ...], conditions: tuple[Condition, ...]) -> None:
+        ingress = [{"ip": each, "ipMode": mapping.IP_MODE} for each in addresses]
+        await self._set_status(service, ingress, conditions)
 
     async def clear(self, service: Service, conditions: tuple[Condition, ...]) -> None:
         await self._set_status(service, None, conditions)

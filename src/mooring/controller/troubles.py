@@ -3,7 +3,13 @@
 from mooring.cloud import errors
 from mooring.model.reasons import Reason, Trouble
 
+
+class NotToBeHad(errors.Refused):
+    """The address that a Service asks for is there, and is not for it."""
+
+
 REASONS: tuple[tuple[type[errors.CloudError], Reason], ...] = (
+    (NotToBeHad, Reason.WISH_REFUSED),
     (errors.NoMoreAddresses, Reason.NO_MORE_ADDRESSES),
     (errors.QuotaExceeded, Reason.QUOTA_EXCEEDED),
     (errors.Forbidden, Reason.CLOUD_FORBIDS),
@@ -17,7 +23,15 @@ REASONS: tuple[tuple[type[errors.CloudError], Reason], ...] = (
 
 def trouble(error: errors.CloudError) -> Trouble:
     reason = next((reason for kind, reason in REASONS if isinstance(error, kind)), Reason.CLOUD_UNREACHABLE)
-    return Trouble(reason, f"OpenStack said: {error}")
+    told = (
+        f"It asks for an address that cannot be had: {error}"
+        if reason is Reason.WISH_REFUSED
+        else f"OpenStack said: {error}"
+    )
+    return Trouble(reason, told)
 
+
+HOPELESS = (errors.Refused, errors.Forbidden)
+"""Asking again changes nothing before somebody has changed something: the next audit is early enough."""
 
 PASSING = frozenset({Reason.CLOUD_UNREACHABLE})

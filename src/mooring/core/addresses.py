@@ -9,7 +9,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from mooring.core import mark
+from mooring.core import mark, wishes
 from mooring.model import names
 from mooring.model.cloud import AddressPair, FloatingIp, FloatingIpId, NetworkId, Port, PortId, SubnetId
 
@@ -21,12 +21,23 @@ class Place(Struct, frozen=True):
 
     cluster: str
     network: NetworkId
-    subnet: SubnetId
+    subnet: SubnetId | None
     floating_network: NetworkId | None = None
     gateways: tuple[PortId, ...] = ()
     name: str = "kubernetes"
     """What people call the cluster."""
     sharing: Literal["namespace", "cluster", "none"] = "namespace"
+    subnet_ipv6: SubnetId | None = None
+
+    @property
+    def subnets(self) -> dict[str, SubnetId]:
+        """Where addresses of each family come from."""
+        both = {wishes.IPV4: self.subnet, wishes.IPV6: self.subnet_ipv6}
+        return {family: subnet for family, subnet in both.items() if subnet}
+
+    def floats(self, family: str) -> bool:
+        """Whether an address of a family is reached by a floating IP. Neutron has none of IPv6."""
+        return family == wishes.IPV4 and self.floating_network is not None
 
     @property
     def mark(self) -> str:
@@ -74,26 +85,50 @@ class Addresses:
 
     def public(self, port: PortId) -> str | None:
         """The address at which a port is reached from outside; None while it is not yet."""
-        if self.place.floating_network is None:
+        family = self.family(port)
+        if family is None or not self.place.floats(family):
             return self.address(port)
         found = self._by_port.get(port)
         return found.floating_ip_address if found else None
 
+    def family(self, port: PortId) -> str | None:
+        """The family of a port of ours."""
+        address = self.address(port)
+        return wishes.family_of(address) if address else None
+
+    def reached_at(self, address: str) -> PortId | None:
+        """The port of ours that is reached at an address."""
+        return next((each for each in self.ports if self.public(each) == address), None)
+
+    def to_keep(self, port: PortId) -> FloatingIpId | None:
+        """The floating IP of a port that does not say yet that it is to stay."""
+        found = self._by_port.get(port)
+        return found.id if found is not None and names.KEEP_TAG not in found.tags else None
+
     def all_public(self) -> frozenset[str]:
         """Every address of ours that somebody may be sent to."""
-        if self.place.floating_network is None:
-            return frozenset(each.ip_address for port in self.ports.values() for each in port.fixed_ips)
-        return frozenset(each.floating_ip_address for each in self.floating_ips.values())
+        found = {each.floating_ip_address for each in self.floating_ips.values()}
+        return frozenset(found.union(each for port in self.ports if (each := self.public(port))))
 
     def usable(self) -> list[PortId]:
         """Ports that may be given to somebody: complete, and not going away. Oldest first."""
         ready = [each for each in self.ports.values() if self._complete(each.id) and not going(each)]
         return [each.id for each in sorted(ready, key=lambda each: (each.created_at, each.id))]
 
-    def begun(self) -> PortId | None:
-        """A port that somebody began to make an address of and did not end."""
-        found = [each.id for each in self.ports.values() if not self._complete(each.id) and not going(each)]
-        return min(found, default=None)
+    def begun(self, family: str, address: str = "") -> PortId | None:
+        """A port that somebody began to make an address of and did not end; of this address, if it is its own."""
+        return min((each for each in self.all_begun() if self._becomes(each, family, address)), default=None)
+
+    def all_begun(self) -> list[PortId]:
+        return [each.id for each in self.ports.values() if not self._complete(each.id) and not going(each)]
+
+    def _becomes(self, port: PortId, family: str, address: str) -> bool:
+        """Whether a port that is complete is reached at such an address."""
+        if self.family(port) != family:
+            return False
+        reached = self.public(port)
+        own = not self.place.floats(family)
+        return not address or (reached == address if own or reached else True)
 
     def going(self) -> list[str]:
         """What bears the tag that says that it goes away."""
@@ -119,6 +154,18 @@ def _addresses(ports: Iterable[Port]) -> frozenset[str]:
 
 def going(what: Ours) -> bool:
     return names.DELETING_TAG in what.tags
+
+
+def not_to_be_had(floating_ip: FloatingIp, place: Place) -> str | None:
+    """Why a floating IP that is there already cannot be used by us, where a Service asks for it."""
+    which = f"floating IP {floating_ip.floating_ip_address} ({floating_ip.id})"
+    if floating_ip.floating_network_id != place.floating_network:
+        return f"{which} is not of the network that floating IPs come from"
+    if floating_ip.port_id is not None:
+        return f"{which} is in use on port {floating_ip.port_id}"
+    if floating_ip.description and floating_ip.description != place.mark:
+        return f"{which} has a description; only with an empty one it may be marked as Mooring's and used"
+    return None
 
 
 def paired(

@@ -7,7 +7,7 @@ packet or pod has no place in them.
 """
 
 from mooring.core import mapping
-from mooring.core.mapping import Seen
+from mooring.core.mapping import Leg, Seen
 from mooring.model import names
 from mooring.model.kubernetes import Condition, Service
 from mooring.model.reasons import Reason, Trouble, Verdict
@@ -17,6 +17,7 @@ LONGEST = 1024
 FEW = 3
 
 FIXES = {
+    Reason.WISH_REFUSED: "Ask for another address or for none, or free that one",
     Reason.QUOTA_EXCEEDED: "Ask for a larger quota of the OpenStack project, or free what it has and does not need",
     Reason.NO_MORE_ADDRESSES: "Make the subnet or its allocation pool larger, or delete Services that nobody needs",
     Reason.CLOUD_FORBIDS: "Give the controller's OpenStack user the role that this call needs",
@@ -29,15 +30,15 @@ def decide(seen: Seen, trouble: Trouble | None = None) -> Step:
     """The next step, together with what is to be told on the Service."""
     step = mapping.next_step(seen)
     match step:
-        case Publish(address):
-            return Publish(address, conditions(seen, trouble))
+        case Publish(addresses):
+            return Publish(addresses, conditions(seen, trouble))
         case Clear():
             return Clear(conditions(seen, trouble))
         case _:
             pass
     # On the way to an address nothing is told: the last write does it. Who has to wait is told what for.
-    fresh = bool(seen.address) and not seen.service.status.load_balancer.ingress
-    nobody = (bool(seen.address) and not seen.live) or (fresh and not seen.holder)
+    fresh = bool(seen.addresses) and not seen.service.status.load_balancer.ingress
+    nobody = (bool(seen.addresses) and not seen.live) or (fresh and not seen.holder)
     waits = isinstance(step, Rest) or trouble is not None or nobody
     wanted = conditions(seen, trouble)
     return Tell(wanted) if waits and mapping.addressed_to_us(seen.service) and not told(seen.service, wanted) else step
@@ -122,15 +123,22 @@ def _refused(service: Service, reason: Reason) -> Verdict:
 
 def _allocated(seen: Seen, trouble: Trouble | None) -> Verdict:
     if seen.fits:
-        inner = f", which is {seen.inner} to the gateways" if seen.inner != seen.address else ""
-        port = mapping.port_of(seen.service)
-        return _well(Reason.ALLOCATED, f"Its address is {seen.address}{inner}, port {port}")
+        told = (_leg(each) for each in seen.legs)
+        return _well(Reason.ALLOCATED, f"Its address is {' and '.join(told)}")
+    if refused := seen.denied:
+        return _ill(Reason.WISH_REFUSED, refused.fact, refused.fix)
     if trouble is not None:
         return _ill(trouble.reason, trouble.text.rstrip("."), FIXES[trouble.reason])
-    if seen.rival:
-        fact = f"The address that it names carries {seen.rival}, which has one of its ports or is of another namespace"
+    rival = next((each.rival for each in seen.legs if each.rival), None)
+    if rival:
+        fact = f"The address that it names carries {rival}, which has one of its ports or does not share with it"
         return _ill(Reason.PORT_TAKEN, fact, "It gets another address by itself")
     return _ill(Reason.NO_ADDRESS_YET, "It has no address yet", "The controller gives it one; is it running?")
+
+
+def _leg(leg: Leg) -> str:
+    inner = f", which is {leg.inner} to the gateways" if leg.inner != leg.address else ""
+    return f"{leg.address}{inner}, port {leg.port}"
 
 
 def _programmed(seen: Seen) -> Verdict:

@@ -3,16 +3,21 @@
 has ours = it bears our managed mark, our finalizer, or the id of a port that is ours.
 bound    = it bears both our managed mark and our finalizer: nobody can make it vanish without us.
 
-can be managed  has ours  shows                port              ->  next step
+leg      = one address that it is to have: of a family, with the port that it names for it.
+
+can be managed  has ours  shows                every leg's port  ->  next step
 --------------  --------  -------------------  ----------------      ---------
 yes             no        somebody's address   -                     nothing: somebody else serves it
 yes             -         -                    -, not bound          manage: mark and finalizers
 yes             bound     somebody's address   none                  nothing: it is not ours to change
-yes             bound     an address           none, or unfit        take the address back
-yes             bound     nothing              none, or unfit        the first port that fits, else a new one; annotate
-yes             bound     -                    fits, not served      push to the gateways
-yes             bound     its address          fits, served          nothing
-yes             bound     anything else        fits, served          publish the address
+yes             bound     what it cannot keep  none, or unfit        take the addresses back
+yes             bound     nothing else         wish refused          nothing, and why
+yes             bound     nothing else         none, or unfit        the first that fit, else new ones; annotate
+yes             bound     -                    fit, not to be lost   keep the floating IP
+yes             bound     -                    fit, not served       push to the gateways
+yes             bound     anything else        fit, served           publish the addresses
+yes             bound     its addresses        fit, and others       annotate: no others
+yes             bound     its addresses        fit, served           nothing
 no              no        nothing of ours      -                     nothing
 no              -         something of ours    -                     take it back: address and conditions
 no              yes       -                    of ours               forget the port
@@ -22,35 +27,50 @@ no              yes       -                    -                     let go: mar
 
 from msgspec import Struct
 
+from mooring.core.wishes import IPV4, Refused, Wish
 from mooring.model import names
-from mooring.model.cloud import PortId
+from mooring.model.cloud import FloatingIpId, PortId
 from mooring.model.gateway import Key
 from mooring.model.kubernetes import Name, Service
 from mooring.model.reasons import Reason
-from mooring.model.steps import Annotate, Clear, Forget, LetGo, MakePort, Manage, Publish, Push, Rest, Step, Tell
+from mooring.model.steps import Annotate, Clear, Forget, Keep, LetGo, MakePort, Manage, Publish, Push, Rest, Step, Tell
 
 IP_MODE = "Proxy"
 """The gateways translate: who is in the cluster has to go by them, like everybody."""
 
 
-class Seen(Struct, frozen=True):
-    """All that the decision about one Service depends on."""
+class Leg(Struct, frozen=True):
+    """One address that a Service is to have, the port that it names for it, and what else there is."""
 
-    service: Service
-    port_is_ours: bool = False
-    """The port that it names is one of ours: anybody can write an annotation."""
+    wish: Wish
+    port: PortId | None = None
+    """The port of ours of this family that it names."""
     fits: bool = False
-    """That port can be reached, and nobody before it has what it wants on it."""
+    """That port can be reached, is what it wished for, and nobody before it has what it wants on it."""
     candidate: PortId | None = None
     """The first port of ours that is free for it."""
-    shows_ours: bool = False
-    """The address that it shows is one of ours, be it that of its port or not."""
     address: str = ""
     """The address at which its port is reached from outside."""
     inner: str = ""
     """The address of that port itself, which the gateways serve."""
     rival: Name | None = None
     """Who has what it wants on that port, where it does not fit."""
+    denied: Refused | None = None
+    """Why it cannot have what it wished for."""
+    to_keep: FloatingIpId | None = None
+    """The floating IP that is to stay when nobody needs it, and does not say so yet."""
+
+
+class Seen(Struct, frozen=True):
+    """All that the decision about one Service depends on."""
+
+    service: Service
+    legs: tuple[Leg, ...] = (Leg(Wish(IPV4)),)
+    """One for each family of addresses that it wants, in its order."""
+    port_is_ours: bool = False
+    """A port that it names is one of ours: anybody can write an annotation."""
+    shows_ours: bool = False
+    """An address that it shows is one of ours, be it that of its port or not."""
     served: bool = False
     """Every live gateway has acknowledged what this Service wants now, be it that it is gone."""
     live: bool = True
@@ -63,6 +83,20 @@ class Seen(Struct, frozen=True):
     """Why a live gateway does not serve it, and what to do."""
     endpoints: bool = True
     """Every port of it has an endpoint to send packets to."""
+
+    @property
+    def fits(self) -> bool:
+        """It has all that it wants."""
+        return all(each.fits for each in self.legs)
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Where it is reached, for each leg that has a port that fits."""
+        return tuple(each.address for each in self.legs if each.fits)
+
+    @property
+    def denied(self) -> Refused | None:
+        return next((each.denied for each in self.legs if each.denied and not each.fits), None)
 
 
 def keys(service: Service) -> tuple[Key, ...]:
@@ -100,11 +134,8 @@ def addressed_to_us(service: Service) -> bool:
 def unsupported(service: Service) -> tuple[str, ...]:
     """What a Service wants and no gateway does yet. A wish is granted or refused, but never ignored."""
     spec = service.spec
-    wishes = {
-        "spec.loadBalancerIP": bool(spec.load_balancer_ip),
-        "spec.externalTrafficPolicy Local": spec.external_traffic_policy == "Local",
-    }
-    return tuple(wish for wish, wanted in wishes.items() if wanted)
+    found = {"spec.externalTrafficPolicy Local": spec.external_traffic_policy == "Local"}
+    return tuple(wish for wish, wanted in found.items() if wanted)
 
 
 def marked(service: Service) -> bool:
@@ -118,10 +149,10 @@ def bound(service: Service) -> bool:
     return meta.annotations.get(names.MANAGED) == "true" and names.FINALIZER in meta.finalizers
 
 
-def port_of(service: Service) -> PortId | None:
-    """The port that it names. What stands in a Service of another class, which we do not hold, says nothing to us."""
-    port = service.metadata.annotations.get(names.PORT)
-    return PortId(port) if port and not _strange(service) else None
+def ports_of(service: Service) -> tuple[PortId, ...]:
+    """The ports that it names. What stands in a Service of another class, which we do not hold, says nothing to us."""
+    named = service.metadata.annotations.get(names.PORT, "").split(",")
+    return () if _strange(service) else tuple(PortId(each.strip()) for each in named if each.strip())
 
 
 def _strange(service: Service) -> bool:
@@ -130,7 +161,7 @@ def _strange(service: Service) -> bool:
 
 def mapped(service: Service) -> bool:
     """Whether the gateways should serve it, given that its port fits."""
-    return can_be_managed(service) and port_of(service) is not None
+    return can_be_managed(service) and bool(ports_of(service))
 
 
 def precedence(service: Service) -> tuple[bool, str, Name]:
@@ -146,18 +177,36 @@ def next_step(seen: Seen) -> Step:
         return Rest(Reason.FOREIGN_ADDRESS)
     if not bound(service):
         return Manage()
-    if not seen.fits:
-        return _find_port(seen)
+    return _publish(seen) if seen.fits else _find_ports(seen)
+
+
+def _publish(seen: Seen) -> Step:
+    """A Service that has all that it wants."""
+    if kept := _to_keep(seen):
+        return kept
     if not seen.served:
         return Push()
-    return Rest(Reason.PROGRAMMED) if _as_published(service, seen.address) else Publish(seen.address)
+    if not _as_published(seen.service, seen.addresses):
+        return Publish(seen.addresses)
+    ports = tuple(each.port for each in seen.legs if each.port)
+    return Rest(Reason.PROGRAMMED) if ports_of(seen.service) == ports else Annotate(ports)
 
 
-def _find_port(seen: Seen) -> Step:
-    """A Service without a port that fits. What it shows is taken back first: it may get another address."""
-    if _shown(seen.service):
+def _find_ports(seen: Seen) -> Step:
+    """A Service without ports that fit. What it cannot keep is taken back first: it may get another address."""
+    if set(_shown(seen.service)).difference(seen.addresses):
         return Rest(Reason.FOREIGN_ADDRESS) if foreign(seen) else Clear()
-    return MakePort() if seen.candidate is None else Annotate(seen.candidate)
+    if seen.denied is not None:
+        return Rest(Reason.WISH_REFUSED)
+    for leg in seen.legs:
+        if not leg.fits and leg.candidate is None:
+            return MakePort(leg.wish.family, leg.wish.address)
+    found = (each.port if each.fits else each.candidate for each in seen.legs)
+    return Annotate(tuple(each for each in found if each is not None))
+
+
+def _to_keep(seen: Seen) -> Keep | None:
+    return next((Keep(each.to_keep) for each in seen.legs if each.to_keep), None)
 
 
 def _leave(seen: Seen, reason: Reason) -> Step:
@@ -169,8 +218,8 @@ def _leave(seen: Seen, reason: Reason) -> Step:
         return Clear()
     if _conditions(service) and not service.deleting and not addressed_to_us(service):
         return Tell(())  # what it shows, if anything, is somebody else's
-    if seen.port_is_ours or (port_of(service) is not None and marked(service)):
-        return Forget()
+    if seen.port_is_ours or (ports_of(service) and marked(service)):
+        return _to_keep(seen) or Forget()
     if not marked(service):
         return Rest(reason)
     return LetGo() if seen.served else Push()
@@ -187,10 +236,10 @@ def _shows_ours(seen: Seen) -> bool:
     return seen.shows_ours or ours
 
 
-def _as_published(service: Service, address: str) -> bool:
+def _as_published(service: Service, addresses: tuple[str, ...]) -> bool:
     """Whether it shows what we wrote. An API server that does not know `ipMode` leaves it out."""
     shown = service.status.load_balancer.ingress
-    return [each.ip for each in shown] == [address] and all(each.ip_mode in {"", IP_MODE} for each in shown)
+    return tuple(each.ip for each in shown) == addresses and all(each.ip_mode in {"", IP_MODE} for each in shown)
 
 
 def _shown(service: Service) -> list[str]:

@@ -4,24 +4,28 @@ The controller keeps it up to date as things change; `mooring why` and `mooring 
 Whose a port is, is told by the Services' annotations and by nothing else.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
-from mooring.core import endpoints, gateway_document, mapping
+from mooring.core import endpoints, gateway_document, mapping, wishes
 from mooring.core.addresses import Addresses
-from mooring.core.allocation import Allocations
-from mooring.core.mapping import Seen
+from mooring.core.allocation import Allocations, Wanted
+from mooring.core.mapping import Leg, Seen
+from mooring.core.wishes import Refused, Wish
 from mooring.model.cloud import PortId
 from mooring.model.gateway import Document, Forward, LeftOut
 from mooring.model.kubernetes import EndpointSlice, Name, Service
 
-GROUPS: Mapping[str, Callable[[Name], Hashable]] = {
+GROUPS: Mapping[str, Callable[[Name], str]] = {
     "namespace": lambda name: name.namespace,
-    "cluster": lambda _: None,
-    "none": lambda name: name,
+    "cluster": lambda _: "",
+    "none": str,
 }
 """Who may share an address, by what the operator allows."""
+
+
+BACK = "Wait: it is taken back within a minute"
 
 
 class Gateways(Struct, frozen=True):
@@ -77,7 +81,7 @@ class _Made(Struct, frozen=True):
 
     service: Service
     slices: tuple[EndpointSlice, ...]
-    address: str
+    addresses: tuple[str, ...]
     forwards: tuple[Forward, ...]
 
 
@@ -86,7 +90,8 @@ class Picture:
 
     def __init__(self, addresses: Addresses) -> None:
         self.addresses = addresses
-        self._allocations: Allocations[PortId, Name] = Allocations(GROUPS[addresses.place.sharing])
+        self._group = GROUPS[addresses.place.sharing]
+        self._allocations: Allocations[PortId, Name] = Allocations()
         self._offered: frozenset[PortId] = frozenset()
         self._public: frozenset[str] = frozenset()
         self._made: dict[Name, _Made] = {}
@@ -98,20 +103,19 @@ class Picture:
         for port in sorted(self._offered.difference(usable)):
             self._allocations.withdraw(port)
         for port in usable:
-            self._allocations.offer(port)
+            self._allocations.offer(port, self.addresses.family(port))
         self._offered = frozenset(usable)
 
     def claim(self, service: Service) -> None:
         """Take in what a Service says of itself."""
-        port = mapping.port_of(service)
-        if port is None:
-            self._allocations.release(service.name)
-        else:
-            self.give(service, port)
+        self.give(service, mapping.ports_of(service))
 
-    def give(self, service: Service, port: PortId) -> None:
+    def give(self, service: Service, ports: Iterable[PortId]) -> None:
         """What a Service is about to be given is nobody else's from now on."""
-        self._allocations.claim(service.name, port, mapping.keys(service))
+        self._allocations.claim(service.name, ports, self._wanted(service))
+
+    def _wanted(self, service: Service) -> Wanted:
+        return Wanted(mapping.keys(service), (self._group(service.name), wishes.key(service)))
 
     def release(self, name: Name) -> None:
         self._allocations.release(name)
@@ -123,32 +127,30 @@ class Picture:
 
     def forwards(self, service: Service, slices: Iterable[EndpointSlice]) -> tuple[Forward, ...]:
         """What the gateways should serve for a Service."""
-        port = mapping.port_of(service)
-        if port is None or not mapping.mapped(service) or not self._fits(service, port):
+        if not mapping.mapped(service):
             return ()
-        return self._forwards(service, tuple(slices), self.addresses.address(port) or "")
+        addresses = tuple(self.addresses.address(each) or "" for each in self._fitting(service))
+        return self._forwards(service, tuple(slices), addresses)
 
-    def _forwards(self, service: Service, slices: tuple[EndpointSlice, ...], address: str) -> tuple[Forward, ...]:
+    def _forwards(
+        self, service: Service, slices: tuple[EndpointSlice, ...], addresses: tuple[str, ...]
+    ) -> tuple[Forward, ...]:
         """Made once for as long as the same Service has the same endpoints: of ten thousand, one has changed."""
         made = self._made.get(service.name)
-        if made is None or (made.service, made.slices, made.address) != (service, slices, address):
-            made = _Made(service, slices, address, gateway_document.forwards(service, address, slices))
+        if made is None or (made.service, made.slices, made.addresses) != (service, slices, addresses):
+            forwards = tuple(each for at in addresses for each in gateway_document.forwards(service, at, slices))
+            made = _Made(service, slices, addresses, forwards)
             self._made[service.name] = made
         return made.forwards
 
     def seen(self, service: Service, slices: Iterable[EndpointSlice], gateways: Gateways) -> Seen:
         """All that the decision about a Service depends on."""
-        port = mapping.port_of(service)
         slices = tuple(slices)
         wanted = self.forwards(service, slices)
         return Seen(
             service,
-            port_is_ours=port in self.addresses.ports,
-            fits=port is not None and self._fits(service, port),
-            candidate=self._candidate(service),
-            address=(self.addresses.public(port) or "") if port else "",
-            inner=(self.addresses.address(port) or "") if port else "",
-            rival=self._allocations.rival(port, mapping.keys(service), service.name) if port else None,
+            self._legs(service),
+            port_is_ours=any(port in self.addresses.ports for port in mapping.ports_of(service)),
             shows_ours=any(each.ip in self._public for each in service.status.load_balancer.ingress),
             served=gateways.serve(service, wanted),
             live=gateways.live,
@@ -158,13 +160,83 @@ class Picture:
             refused=_refused(gateways, service),
         )
 
+    def _legs(self, service: Service) -> tuple[Leg, ...]:
+        offered = self.addresses.place.subnets
+        hopeless = wishes.refused(service, offered)
+        named = self._named(service)
+        return tuple(
+            self._leg(service, wish, named.get(wish.family), hopeless) for wish in wishes.wished(service, offered)
+        )
+
+    def _leg(self, service: Service, wish: Wish, port: PortId | None, hopeless: Refused | None) -> Leg:
+        known = self.addresses
+        fits = port is not None and hopeless is None and self._fits(service, port) and self._granted(port, wish)
+        asked = known.reached_at(wish.address) if wish.address else None
+        return Leg(
+            wish,
+            port,
+            fits=fits,
+            candidate=None if fits else self._candidate(service, wish, asked),
+            address=(known.public(port) or "") if port else "",
+            inner=(known.address(port) or "") if port else "",
+            rival=self._allocations.rival(port, self._wanted(service), service.name) if port else None,
+            denied=hopeless or (self._taken(service, asked) if asked else None),
+            to_keep=known.to_keep(port) if port and wishes.keeps(service) else None,
+        )
+
+    def asked_for(self, services: Iterable[Service]) -> frozenset[PortId]:
+        """The ports of ours that Services ask for and may have, be it that they are about to go."""
+        offered = self.addresses.place.subnets
+        return frozenset(
+            port
+            for service in services
+            for wish in wishes.wished(service, offered)
+            if wish.address and mapping.can_be_managed(service)
+            if (port := self.addresses.reached_at(wish.address)) and self._fits(service, port)
+        )
+
+    def begun_for(self, waiting: Iterable[Service]) -> frozenset[PortId]:
+        """What was begun, and will be gone on with by those who wait for any address."""
+        offered = self.addresses.place.subnets
+        wanted = {wish.family for service in waiting for wish in wishes.wished(service, offered) if not wish.address}
+        return frozenset(each for each in self.addresses.all_begun() if self.addresses.family(each) in wanted)
+
+    def _named(self, service: Service) -> dict[str, PortId]:
+        """By family the first port of ours that a Service names."""
+        found: dict[str, PortId] = {}
+        for port in mapping.ports_of(service):
+            if family := self.addresses.family(port):
+                found.setdefault(family, port)
+        return found
+
+    def _fitting(self, service: Service) -> list[PortId]:
+        return [each for each in self._named(service).values() if self._fits(service, each)]
+
     def _fits(self, service: Service, port: PortId) -> bool:
         reachable = self.addresses.public(port) is not None
-        return reachable and self._allocations.fits(port, mapping.keys(service), service.name)
+        return reachable and self._allocations.fits(port, self._wanted(service), service.name)
 
-    def _candidate(self, service: Service) -> PortId | None:
-        """What it was to be given when the answer was lost, or the first that is free."""
-        claimed = self._allocations.port_of(service.name)
-        if claimed is not None and claimed in self._offered and self._fits(service, claimed):
-            return claimed
-        return self._allocations.first_fit(mapping.keys(service), service.name)
+    def _granted(self, port: PortId, wish: Wish) -> bool:
+        return not wish.address or self.addresses.public(port) == wish.address
+
+    def _taken(self, service: Service, port: PortId) -> Refused | None:
+        """Why it cannot have a port of ours whose address it asks for."""
+        address = self.addresses.public(port)
+        rival = self._allocations.rival(port, self._wanted(service), service.name)
+        if rival is not None:
+            fact = f"It asks for {address}, which carries {rival}, with one of its ports or not to be shared"
+            return Refused(fact, "Ask for another address, or for none, or give it other ports")
+        return None if port in self._offered else Refused(f"It asks for {address}, which was given up", BACK)
+
+    def _candidate(self, service: Service, wish: Wish, asked: PortId | None) -> PortId | None:
+        """What it asks for, what it was to be given when the answer was lost, or the first that is free."""
+        if wish.address:
+            return asked if asked in self._offered else None
+        for claimed in self._allocations.ports_of(service.name):
+            if (
+                claimed in self._offered
+                and self.addresses.family(claimed) == wish.family
+                and self._fits(service, claimed)
+            ):
+                return claimed
+        return self._allocations.first_fit(self._wanted(service), wish.family)

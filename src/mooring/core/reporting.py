@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Iterable, Iterator
 
-from mooring.core import endpoints, mapping, wording
+from mooring.core import endpoints, mapping, wishes, wording
 from mooring.core.cleaning import CleaningStep, Pair, Unpair
 from mooring.core.surveyed import Survey
 from mooring.model.cloud import Port
@@ -212,8 +212,7 @@ def _addresses(survey: Survey) -> Iterator[AddressReport]:
         return
     carried: dict[str, list[Carried]] = {}
     for service in survey.services.values():
-        port = mapping.port_of(service)
-        if port is not None and mapping.mapped(service):
+        for port in mapping.ports_of(service) if mapping.mapped(service) else ():
             carried.setdefault(port, []).append(Carried(str(service.name), _ports(service)))
     going = frozenset(view.addresses.going())
     for port in sorted(view.addresses.ports):
@@ -233,8 +232,7 @@ def _ports(service: Service) -> tuple[str, ...]:
 def _endpoints(survey: Survey, service: Service) -> EndpointsReport:
     slices = survey.slices_of(service)
     every = [endpoint for each in slices for endpoint in each.endpoints or ()]
-    family = next(iter(service.spec.ip_families), "IPv4")
-    address = survey.seen(service).inner or ANY_ADDRESS.get(family, ANY_ADDRESS["IPv4"])
+    address = ANY_ADDRESS[wishes.families(service)[0]]
     return EndpointsReport(
         slices=len(slices),
         endpoints=len(every),

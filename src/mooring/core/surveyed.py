@@ -17,7 +17,7 @@ from mooring.core.cleaning import CleaningStep, Remove
 from mooring.core.mapping import Seen
 from mooring.core.picture import Gateways, Picture
 from mooring.model import names
-from mooring.model.cloud import FloatingIp, Port
+from mooring.model.cloud import FloatingIp, Port, PortId
 from mooring.model.gateway import Document, State, Vrrp
 from mooring.model.kubernetes import Condition, EndpointSlice, Name, Service
 from mooring.model.reasons import Reason, Trouble, Verdict
@@ -126,8 +126,12 @@ class Survey:
 
     def ours(self, service: Service) -> bool:
         """Whether it is to be served by us, or has something of ours still."""
-        ports = self.picture.addresses.ports if self.picture else {}
-        return mapping.can_be_managed(service) or mapping.marked(service) or mapping.port_of(service) in ports
+        ports: Mapping[PortId, Port] = self.picture.addresses.ports if self.picture else {}
+        return (
+            mapping.can_be_managed(service)
+            or mapping.marked(service)
+            or not ports.keys().isdisjoint(mapping.ports_of(service))
+        )
 
     def seen(self, service: Service, view: Picture | None = None) -> Seen:
         view = view or self.picture
@@ -172,7 +176,7 @@ class Survey:
             seen = self.seen(service, view)
             step = found[service.name] = explaining.decide(seen, _trouble(seen))
             if isinstance(step, Annotate):
-                view.give(service, step.port)
+                view.give(service, step.ports)
         return found
 
     def clean_up(self) -> tuple[CleaningStep, ...]:
@@ -187,7 +191,7 @@ class Survey:
         owned = self.sights.owned
         if owned is None or self.picture is None:
             return ()
-        needed = self.picture.used()
+        needed = self.picture.used() | self.picture.asked_for(self.services.values())
         return cleaning.steps(
             owned.ports, owned.floating_ips, needed, gateways=owned.gateways, tagged_for={}, wait=wait
         )

@@ -28,11 +28,12 @@ def news(service: Service, step: Step) -> tuple[News, ...]:
     """What a step that was just taken is worth telling."""
     shown = ", ".join(each.ip or each.hostname for each in service.status.load_balancer.ingress)
     match step:
-        case Publish(address, conditions) if shown:
-            note = f"It showed {shown}, which is not its address; it shows {address} now."
+        case Publish(addresses, conditions) if shown:
+            note = f"It showed {shown}, which is not its address; it shows {', '.join(addresses)} now."
             return News(WARNING, "Restored", "Publish", note), *_warnings(conditions)
-        case Publish(address, conditions):
-            return News(NORMAL, "Published", "Publish", f"Its address is {address}."), *_warnings(conditions)
+        case Publish(addresses, conditions):
+            note = f"Its address is {' and '.join(addresses)}."
+            return News(NORMAL, "Published", "Publish", note), *_warnings(conditions)
         case Clear(conditions) if shown:
             return News(NORMAL, "Withdrawn", "Withdraw", f"{shown} is no longer its address."), *_warnings(conditions)
         case Tell(conditions):

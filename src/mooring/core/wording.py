@@ -3,13 +3,14 @@
 from mooring.core.cleaning import CleaningStep, Doom, Label, Pair, Remove, Rescue, Unpair
 from mooring.model.cloud import FloatingIp, Port
 from mooring.model.reasons import Reason
-from mooring.model.steps import Annotate, Clear, Forget, LetGo, MakePort, Manage, Publish, Push, Rest, Step, Tell
+from mooring.model.steps import Annotate, Clear, Forget, Keep, LetGo, MakePort, Manage, Publish, Push, Rest, Step, Tell
 
 PHRASES: dict[type[Step | CleaningStep], tuple[str, str]] = {
     Rest: ("nothing to do", "nothing"),
     Manage: ("taken on", "take it on: annotation and finalizers"),
     MakePort: ("address made", "make a port, with a floating IP where they are wanted"),
-    Annotate: ("port given", "give it a port that has room for it"),
+    Annotate: ("port given", "give it a port that has room for it, for each family of addresses"),
+    Keep: ("floating IP kept for good", "let its floating IP stay when nobody needs it any more"),
     Push: ("gateways told", "tell the gateways"),
     Publish: ("address published", "publish its address"),
     Clear: ("address withdrawn", "take its address back"),
@@ -45,7 +46,7 @@ def details(step: Step | CleaningStep) -> dict[str, str]:
                 found |= {"floating_ip": floating_ip.id, "address": floating_ip.floating_ip_address}
             case Reason() as reason:
                 found["reason"] = reason.value
-            case str(text):
+            case str(text) if text:
                 found[name] = text
             case tuple(items) if name == "conditions":
                 found |= {"reasons": ",".join(each.reason for each in items)} if items else {}

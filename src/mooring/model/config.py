@@ -116,6 +116,17 @@ class Addresses(Struct, frozen=True, forbid_unknown_fields=True):
         Literal["namespace", "cluster", "none"],
         Meta(description="Which Services may share an address: those of one namespace, all of them, or none."),
     ] = "namespace"
+    subnet_ipv6: (
+        Annotated[
+            str,
+            Meta(
+                min_length=1,
+                description="The subnet that addresses of IPv6 are taken from; without it Services get none of IPv6.",
+                extra=ID,
+            ),
+        ]
+        | None
+    ) = None
 
 
 class Gateway(Struct, frozen=True, forbid_unknown_fields=True):

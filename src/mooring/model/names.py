@@ -2,6 +2,9 @@
 
 MANAGED = "openstack.org/mooring-managed"
 PORT = "openstack.org/mooring-port"
+ADDRESSES = "openstack.org/mooring-addresses"
+SHARING_KEY = "openstack.org/mooring-sharing-key"
+KEEP = "openstack.org/mooring-keep-address"
 EPOCH = "openstack.org/mooring-epoch"
 
 FINALIZER = "openstack.org/mooring"
@@ -11,6 +14,7 @@ GATEWAY_CLASS = "openstack.org/gateway"
 
 TAG = "mooring"
 DELETING_TAG = "mooring-deleting"
+KEEP_TAG = "mooring-keep"
 
 SERVICE_NAME = "kubernetes.io/service-name"
 

@@ -23,6 +23,7 @@ class Reason(enum.Enum):
     ALLOCATED = "Allocated"
     NO_ADDRESS_YET = "NoAddressYet"
     PORT_TAKEN = "PortTaken"
+    WISH_REFUSED = "WishRefused"
     QUOTA_EXCEEDED = "QuotaExceeded"
     NO_MORE_ADDRESSES = "NoMoreAddresses"
     CLOUD_FORBIDS = "CloudForbids"

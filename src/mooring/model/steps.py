@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from mooring.model.cloud import PortId
+from mooring.model.cloud import FloatingIpId, PortId
 from mooring.model.kubernetes import Condition
 from mooring.model.reasons import Reason
 
@@ -18,13 +18,23 @@ class Manage(Struct, frozen=True):
 
 
 class Annotate(Struct, frozen=True):
-    """Give it a port."""
+    """Give it ports: one for each family of addresses."""
 
-    port: PortId
+    ports: tuple[PortId, ...]
 
 
 class MakePort(Struct, frozen=True):
     """Make a port, with a floating IP where they are wanted, because none of ours is free for it."""
+
+    family: str
+    address: str = ""
+    """The one that it asked for."""
+
+
+class Keep(Struct, frozen=True):
+    """Let its floating IP stay when nobody needs it any more."""
+
+    floating_ip: FloatingIpId
 
 
 class Push(Struct, frozen=True):
@@ -32,9 +42,9 @@ class Push(Struct, frozen=True):
 
 
 class Publish(Struct, frozen=True):
-    """Tell the world its address."""
+    """Tell the world its addresses."""
 
-    address: str
+    addresses: tuple[str, ...]
     conditions: tuple[Condition, ...] = ()
 
 
@@ -58,4 +68,4 @@ class LetGo(Struct, frozen=True):
     """Remove what is ours from it: annotation and finalizers, in one write."""
 
 
-Step = Rest | Manage | Annotate | MakePort | Push | Publish | Clear | Tell | Forget | LetGo
+Step = Rest | Manage | Annotate | MakePort | Keep | Push | Publish | Clear | Tell | Forget | LetGo

@@ -1,0 +1,93 @@
+"""What a Service wishes of its addresses: of which families, which ones, with whom to share them, what to keep.
+
+A wish is granted or refused with a reason; nobody gets something else in silence.
+"""
+
+import ipaddress
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+from mooring.model import names
+from mooring.model.kubernetes import Service
+
+IPV4, IPV6 = FAMILIES = ("IPv4", "IPv6")
+
+
+class Wish(Struct, frozen=True):
+    """One address that a Service is to have: of a family, and this one, where it says which."""
+
+    family: str
+    address: str = ""
+
+
+class Refused(Struct, frozen=True):
+    """Why a wish cannot be granted, and what to do."""
+
+    fact: str
+    fix: str
+
+
+def wished(service: Service, offered: Iterable[str]) -> tuple[Wish, ...]:
+    """The addresses that it is to have, in the order in which it shows them. `offered`: families that there are."""
+    wanted, there = families(service), frozenset(offered)
+    if service.spec.ip_family_policy == "PreferDualStack":
+        wanted = tuple(each for each in wanted if each in there) or wanted
+    asked = {family_of(each): each for each in _asked_for(service) if _address(each)}
+    return tuple(Wish(each, asked.get(each, "")) for each in wanted)
+
+
+def refused(service: Service, offered: Iterable[str]) -> Refused | None:
+    """Why what it wishes can be granted nowhere."""
+    wanted, there = [each.family for each in wished(service, offered)], frozenset(offered)
+    for each in wanted:
+        if each not in there:
+            return Refused(f"It wants an address of {each}, and the controller has no subnet for that", NO_SUBNET[each])
+    asked = tuple(_asked_for(service))
+    for each in asked:
+        if not _address(each):
+            return Refused(f"It asks for the address {each!r}, which is none", ASK)
+        if family_of(each) not in wanted:
+            return Refused(f"It asks for {each}, and its spec.ipFamilies has no {family_of(each)}", ASK)
+    if len({family_of(each) for each in asked}) < len(asked):
+        return Refused(f"It asks for several addresses of one family: {', '.join(asked)}", ASK)
+    return None
+
+
+def families(service: Service) -> tuple[str, ...]:
+    return service.spec.ip_families or (IPV4,)
+
+
+def key(service: Service) -> str:
+    """Services that share an address have the same, if they have one."""
+    return service.metadata.annotations.get(names.SHARING_KEY, "").strip()
+
+
+def keeps(service: Service) -> bool:
+    """Whether its floating IP is to stay when nobody needs it any more."""
+    return service.metadata.annotations.get(names.KEEP, "").strip().lower() == "true"
+
+
+def family_of(address: str) -> str:
+    return IPV6 if ":" in address else IPV4
+
+
+def _asked_for(service: Service) -> Iterator[str]:
+    """By the annotation, or by the field that Kubernetes has for one address; who says it twice, says it once."""
+    annotated = service.metadata.annotations.get(names.ADDRESSES, "").split(",")
+    yield from dict.fromkeys(each.strip() for each in (*annotated, service.spec.load_balancer_ip) if each.strip())
+
+
+def _address(text: str) -> bool:
+    """Whether a text is an address, written as everybody writes it: it is compared as text."""
+    try:
+        return str(ipaddress.ip_address(text)) == text
+    except ValueError:
+        return False
+
+
+ASK = f"Put right spec.loadBalancerIP and annotation {names.ADDRESSES}: one address for each family, in its usual form"
+NO_SUBNET = {
+    IPV4: "Give the controller addresses.subnet, or take IPv4 out of spec.ipFamilies",
+    IPV6: "Give the controller addresses.subnet_ipv6, or take IPv6 out of spec.ipFamilies",
+}

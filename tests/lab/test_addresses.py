@@ -1,0 +1,97 @@
+"""Which addresses Services get: of both families, those that they ask for, those that stay."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from mooring.lab import faults, lifecycle, topology, waiting
+from mooring.lab.lab import Lab, open_lab
+from mooring.lab.progress import PlainProgress
+from mooring.model import names
+from tests.lab import moored, probe
+from tests.lab.moored import Moored
+from tests.lab.tenant import Tenant
+
+FAMILIES = ["IPv4", "IPv6"]
+
+
+@pytest.fixture(scope="module")
+def product(lab: Lab) -> Iterator[Moored]:
+    lifecycle.deploy(lab, "host", PlainProgress())
+    yield Moored(open_lab(lab.spec.name))
+    lifecycle.deploy(open_lab(lab.spec.name), "", PlainProgress())
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left(product: Moored, tenant: Tenant) -> Iterator[None]:
+    yield
+    faults.heal(product.lab)
+    tenant.kubectl("delete", "services", "--all", "--wait=true", "--timeout=60s")
+
+
+def both(tenant: Tenant, name: str) -> list[str]:
+    waiting.until(lambda: len(moored.addresses(tenant, name)) == 2, seconds=60, what=f"two addresses for {name}")
+    return moored.addresses(tenant, name)
+
+
+def test_a_service_of_two_families_answers_at_two_addresses(product: Moored, tenant: Tenant) -> None:
+    tenant.deploy("web", replicas=2)
+    moored.expose(tenant, "web", ipFamilyPolicy="RequireDualStack", ipFamilies=FAMILIES)
+    four, six = both(tenant, "web")
+    assert (four.startswith("203.0.113."), six.startswith("2001:db8:20::")) == (True, True)
+    for address in (four, f"[{six}]"):
+        probe.first_answer(product.lab, "client", address, 80)
+        assert len({probe.get(product.lab, "client", address, 80) for _ in range(20)}) == 2
+    assert len(tenant.get("service", "web")["metadata"]["annotations"][names.PORT].split(",")) == 2
+    tenant.kubectl(
+        "patch", "service", "web", "--patch", '{"spec": {"ipFamilyPolicy": "SingleStack", "ipFamilies": ["IPv4"]}}'
+    )
+    waiting.until(lambda: moored.addresses(tenant, "web") == [four], seconds=30, what="IPv6 to be gone, and IPv4 kept")
+    assert probe.get(product.lab, "client", four, 80)
+    moored.expose(tenant, "six", app="web", ipFamilies=["IPv6"])
+    probe.first_answer(product.lab, "client", f"[{moored.address(tenant, 'six')}]", 80)
+
+
+def test_an_address_that_is_asked_for_is_given_or_refused(product: Moored, tenant: Tenant) -> None:
+    tenant.deploy("web", replicas=1)
+    moored.expose(tenant, "web")
+    given = moored.address(tenant, "web")
+    moored.expose(tenant, "beside", port=8080, app="web", loadBalancerIP=given)
+    assert moored.address(tenant, "beside") == given
+    moored.expose(tenant, "rival", app="web", annotations={names.ADDRESSES: given})
+    said(tenant, "rival", "WishRefused")
+    moored.expose(tenant, "nowhere", app="web", loadBalancerIP="203.0.113.250")
+    said(tenant, "nowhere", "CloudForbids")  # who is no administrator cannot choose
+    assert moored.addresses(tenant, "rival") == moored.addresses(tenant, "nowhere") == []
+    tenant.kubectl("delete", "service", "web", "--wait=true", "--timeout=60s")
+    waiting.until(lambda: moored.addresses(tenant, "rival") == [given], seconds=30, what="what was freed to be given")
+    assert probe.first_answer(product.lab, "client", given, 80) is not None
+
+
+def test_a_floating_ip_that_was_there_is_used_and_given_back(product: Moored, tenant: Tenant) -> None:
+    network = project(product)
+    own = network.create_ip(floating_network_id=topology.load(product.lab).networks["public"])
+    try:
+        tenant.deploy("web", replicas=1)
+        moored.expose(tenant, "web", loadBalancerIP=own.floating_ip_address)
+        assert moored.address(tenant, "web") == own.floating_ip_address
+        probe.first_answer(product.lab, "client", own.floating_ip_address, 80)
+        tenant.kubectl("delete", "service", "web", "--wait=true", "--timeout=60s")
+        waiting.until(
+            lambda: network.get_ip(own.id).port_id is None, seconds=240, what="it to be given back", interval=2
+        )
+        assert network.get_ip(own.id).description == ""
+    finally:
+        network.delete_ip(own.id)
+
+
+def project(product: Moored) -> Any:  # noqa: ANN401 - openstacksdk has no types
+    """What the controllers' own account sees of the network."""
+    return topology.connect(product.lab, username="mooring", project_name="mooring").network
+
+
+def said(tenant: Tenant, name: str, reason: str) -> None:
+    waiting.until(
+        lambda: moored.reasons(tenant, name).get("Allocated") == reason, seconds=60, what=f"{name} to say {reason}"
+    )
