@@ -24,7 +24,7 @@ async def _three(world: World) -> Survey:
     user.expose("bare", "53/UDP")
     user.expose("theirs", "80/TCP", ours=False)
     await user.wait(15.0)
-    limit(world, floatingip=3)
+    limit(world, floatingip=4)
     user.expose("poor", "80/TCP")
     await user.wait(10.0)
     found = await look(world)
