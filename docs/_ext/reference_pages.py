@@ -42,6 +42,10 @@ NAMES: Mapping[str, tuple[str, str]] = {
         "annotation of a Service",
         'With `"true"` its floating IP stays in the project when no Service needs it any more.',
     ),
+    "BACKEND": (
+        "annotation of a Service",
+        "Its owner's choice of a back end where it has no class; disagreeing with a class is refused. Only read.",
+    ),
     "EPOCH": ("annotation of the controllers' Lease", "Grows with each leader; gateways refuse an older one."),
     "FINALIZER": (
         "finalizer of a Service",
@@ -52,6 +56,10 @@ NAMES: Mapping[str, tuple[str, str]] = {
         "Kubernetes' own, for tools that look for it. Others may take it off; Mooring does not rely on it.",
     ),
     "GATEWAY_CLASS": ("`spec.loadBalancerClass` of a Service", "The Services that Mooring serves by its gateways."),
+    "GATEWAY_BACKEND": (
+        "value of that annotation",
+        "The back end of the gateways; what asks for another one is not served by them.",
+    ),
     "TAG": (
         "tag of a port or floating IP",
         "For people and their filters. It comes a moment after the object; what counts is the mark.",

@@ -20,7 +20,9 @@ NAME = Name("shop", "web")
 HOLD = "example.org/hold"
 
 
-def written(*, lb_class: str = names.GATEWAY_CLASS, finalizers: tuple[str, ...] = (), then: str) -> Service:
+def written(
+    *, lb_class: str = names.GATEWAY_CLASS, finalizers: tuple[str, ...] = (), ip_mode: str = "Proxy", then: str
+) -> Service:
     """A Service after all writes up to one of them."""
 
     async def scene() -> Service:
@@ -30,7 +32,7 @@ def written(*, lb_class: str = names.GATEWAY_CLASS, finalizers: tuple[str, ...] 
         meta = {"name": "web", "finalizers": [HOLD, *finalizers]}
         make(kube, "/api/v1/namespaces/shop/services", {"kind": "Service", "metadata": meta, "spec": spec})
         api, store = Api(kube.transport()), Store[Service]()
-        writes = ServiceWrites(api, store, lambda: BEGIN)
+        writes = ServiceWrites(api, store, lambda: BEGIN, ip_mode=ip_mode)
         conditions = explaining.conditions(Seen(await api.get(SERVICES, NAME)))
         for step in ("manage", "annotate", "publish", "clear", "forget", "let_go"):
             service = await api.get(SERVICES, NAME)
@@ -68,6 +70,8 @@ def test_its_address_is_published_with_its_mode_and_conditions() -> None:
     assert service.status.load_balancer.ingress == (Ingress("203.0.113.9", ip_mode="Proxy"),)
     assert [each.type for each in service.status.conditions] == list(names.CONDITIONS)
     assert {each.last_transition_time for each in service.status.conditions} == {"2026-01-01T00:00:00Z"}
+    other = written(ip_mode="VIP", then="publish")
+    assert other.status.load_balancer.ingress == (Ingress("203.0.113.9", ip_mode="VIP"),)
 
 
 def test_nothing_of_ours_is_left_when_it_is_let_go() -> None:

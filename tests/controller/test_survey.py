@@ -72,7 +72,9 @@ def test_after_whatever_went_wrong_nothing_is_planned_at_rest() -> None:
         for twin in world.gateways.values():
             twin.start()
         plan = reporting.plan(world.loop.run(look(world)))
-        assert not plan.has_steps, (seed, plan)
+        # who asks for an address that cannot be had asks again with each audit
+        steps = [each for each in plan.services if not each.details.get("address")]
+        assert not (steps or plan.gateways or plan.cleaning or plan.waiting), (seed, plan)
 
 
 def test_on_the_way_something_is_planned() -> None:
@@ -118,7 +120,7 @@ def test_a_service_of_another_class_is_counted_and_explained() -> None:
 
 def test_a_quota_that_is_spent() -> None:
     async def deeds(world: World) -> Survey:
-        limit(world, floatingip=2)
+        limit(world, floatingip=3)
         user = User(world)
         user.expose("web", "80/TCP")
         await user.wait(10.0)

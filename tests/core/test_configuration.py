@@ -21,11 +21,14 @@ from mooring.model.config import (
     Log,
     OpenStack,
     Problem,
+    Services,
     Settings,
     Vrrp,
 )
 
-SECTIONS = "cluster, kubernetes, openstack, addresses, gateways, tls, controller, agent, vrrp, forwarding, log"
+SECTIONS = (
+    "cluster, kubernetes, openstack, services, addresses, gateways, tls, controller, agent, vrrp, forwarding, log"
+)
 NAMES = "lower-case letters, digits and inner dashes, at most 63 characters"
 LEVELS = '"debug", "info", "warning", "error"'
 ENDPOINTS = "an address or host name, a colon and a port"
@@ -139,6 +142,11 @@ def test_valid_texts(text: str, expected: Config) -> None:
             "vrrp.router_id = true",
             "m.toml:1: vrrp.router_id: a truth value is refused, allowed: 1 to 255",
             id="truth value for a number",
+        ),
+        pytest.param(
+            "services.claim_unclassed = 1",
+            "m.toml:1: services.claim_unclassed: a whole number is refused, allowed: true, false",
+            id="number for a truth value",
         ),
         pytest.param(
             "vrrp.router_id = 0x" + "f" * 5000,
@@ -279,6 +287,17 @@ def test_numbers_and_lists_from_the_environment(variable: str, text: str, expect
     assert settings("", {variable: text}).config == Config(vrrp=expected)
 
 
+@pytest.mark.parametrize("claimed", [True, False])
+def test_truth_values_from_file_and_environment_are_shown_so_that_they_can_be_read_again(claimed: bool) -> None:  # noqa: FBT001 - a column of the table
+    text = str(claimed).lower()
+    expected = Config(services=Services(claim_unclassed=claimed))
+    given = settings(f"services.claim_unclassed = {text}")
+    assert given.config == settings("", {"MOORING_SERVICES_CLAIM_UNCLASSED": f" {text}"}).config == expected
+    shown = configuration.as_toml(given)
+    assert f"\nclaim_unclassed = {text}  # m.toml:1\n" in shown
+    assert settings(shown).config == expected
+
+
 @pytest.mark.parametrize(
     ("variable", "text", "told"),
     [
@@ -288,6 +307,12 @@ def test_numbers_and_lists_from_the_environment(variable: str, text: str, expect
         ("MOORING_VRRP_ROUTER_ID", "", 'vrrp.router_id: the text "" is refused, allowed: 1 to 255'),
         ("MOORING_VRRP_INTERVAL", "inf", 'vrrp.interval: the text "inf" is refused, allowed: 0.05 to 10'),
         ("MOORING_VRRP_INTERVAL", "0.01", "vrrp.interval: 0.01 is refused, allowed: 0.05 to 10"),
+        ("MOORING_SERVICES_CLAIM_UNCLASSED", "1", 'services.claim_unclassed: "1" is refused, allowed: true, false'),
+        (
+            "MOORING_SERVICES_CLAIM_UNCLASSED",
+            "True",
+            'services.claim_unclassed: "True" is refused, allowed: true, false',
+        ),
         ("MOORING_VRRP_ALSO", "192.0.2.1 dev eth1,", f'vrrp.also: "" is refused, allowed: {ALSO}'),
     ],
 )

@@ -191,6 +191,7 @@ def test_what_went_wrong_last_is_read_as_it_was_told() -> None:
     [
         (service(), Publish((ADDRESS,)), ["Published"]),
         (service("198.51.100.1"), Publish((ADDRESS,)), ["Restored"]),
+        (service(ADDRESS), Publish((ADDRESS,)), ["Restored"]),
         (service(), Publish((ADDRESS,), explaining.conditions(mapped(endpoints=False))), ["Published", "NoEndpoints"]),
         (service(ADDRESS), Clear(), ["Withdrawn"]),
         (service(), Clear(), []),
@@ -205,3 +206,8 @@ def test_what_is_worth_an_event(given: Service, step: Publish | Clear | Tell | M
     told = telling.news(given, step)
     assert [each.reason for each in told] == reasons
     assert all(each.note.endswith(".") for each in told)
+
+
+def test_an_address_that_stays_is_not_called_wrong() -> None:
+    [restored] = telling.news(service(ADDRESS), Publish((ADDRESS,)))
+    assert restored.note == f"It showed {ADDRESS} in another ipMode; it shows it as it is configured now."

@@ -212,12 +212,22 @@ def test_rows_of_several_families_and_of_wishes(given: Seen, step: Step) -> None
     assert mapping.next_step(given) == step
 
 
-@pytest.mark.parametrize(("mode", "step"), [("Proxy", Rest), ("", Rest), ("VIP", Publish)])
-def test_what_somebody_else_writes_beside_the_address_is_put_right(mode: str, step: type[Step]) -> None:
+@pytest.mark.parametrize(
+    ("wanted", "mode", "step"),
+    [
+        ("Proxy", "Proxy", Rest),
+        ("Proxy", "", Rest),
+        ("Proxy", "VIP", Publish),
+        ("VIP", "VIP", Rest),
+        ("VIP", "Proxy", Publish),
+    ],
+)
+def test_what_somebody_else_writes_beside_the_address_is_put_right(wanted: str, mode: str, step: type[Step]) -> None:
     shown = msgspec.structs.replace(
         mapped(), status=ServiceStatus(LoadBalancerStatus((Ingress(ADDRESS, ip_mode=mode),)))
     )
-    assert isinstance(mapping.next_step(seen(shown, port_is_ours=True, fits=True, address=ADDRESS, served=True)), step)
+    given = seen(shown, port_is_ours=True, fits=True, address=ADDRESS, served=True, ip_mode=wanted)
+    assert isinstance(mapping.next_step(given), step)
 
 
 def test_a_service_of_another_class_has_no_port_of_ours() -> None:

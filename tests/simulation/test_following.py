@@ -2,6 +2,8 @@
 
 import pytest
 
+from mooring.model import names
+from mooring.model.config import Services
 from mooring.model.gateway import Vrrp
 from mooring.model.kubernetes import Name, Service
 from tests.simulation.explore import Scripted
@@ -179,3 +181,26 @@ def test_a_service_costs_three_writes_and_a_new_address_a_few_calls(count: int) 
         assert neutron == ([] if count == 1 else sorted([*new, *["update ports"] * 2]))
 
     World(1, Scripted({})).run(deeds)
+
+
+def test_services_without_a_class_are_served_where_they_are_claimed() -> None:
+    """Also after the leader has died, and by one who finds that somebody took our finalizer away meanwhile."""
+
+    async def deeds(world: World) -> None:
+        user = User(world)
+        user.expose("web", "80/TCP", ours=False)
+        user.expose("other", "80/TCP", ours=False, annotations={names.BACKEND: "octavia"})
+        user.pods("web", "10.244.1.5")
+        while not service(world, "web").status.load_balancer.ingress:
+            await user.wait(0.1)
+        [shown] = service(world, "web").status.load_balancer.ingress
+        assert shown.ip_mode == "VIP"
+        await user.kill_leader()
+        user.take_finalizers("web")
+        await user.wait(2 * TIMES.audit)
+        assert service(world, "web").status.load_balancer.ingress == (shown,)
+        assert backends(world) == [["10.244.1.5"]] * 2
+        assert reasons(world, "web") == ["Accepted", "Allocated", "Programmed"]
+        assert not service(world, "other").metadata.finalizers
+
+    World(1, Scripted({}), services=Services(claim_unclassed=True, ip_mode="VIP")).run(deeds)

@@ -1,7 +1,7 @@
 """What is really so, beside what any controller believes, for properties to judge."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import msgspec
@@ -10,6 +10,7 @@ from msgspec import Struct
 from mooring.kube.api import WatchEvent
 from mooring.kube.twin.server import KubeTwin
 from mooring.kube.twin.watching import Subscription
+from mooring.model import names
 from mooring.model.cloud import FloatingIp, FloatingIpId, Port, PortId
 from mooring.model.kubernetes import EndpointSlice, Name, Resource, Service
 from mooring.wire.http import Request, Response
@@ -44,6 +45,8 @@ class Truth:
 
     def __init__(self, kube: KubeTwin, gateways: Mapping[str, GatewayTwin], cluster: str) -> None:
         self.services: dict[Name, Service] = {}
+        self.claim_unclassed = False
+        """Whether Services without a class are ours; they stand here as if they had it."""
         self.gateways = gateways
         self.mark = f"mooring cluster {cluster}"
         self.ports: dict[PortId, Port] = {}
@@ -70,7 +73,7 @@ class Truth:
     def services_changed(self) -> Changed[Service]:
         """Take in what happened to Services and endpoints since, and tell of the Services."""
         _take(self._slice_events, _SLICES, self.slices)
-        changed = _take(self._events, _SERVICES, self.services)
+        changed = _take(self._events, _SERVICES, self.services, _claimed if self.claim_unclassed else lambda each: each)
         for before, after in changed.values():
             if before is not None and after is not None and _wish(before) != _wish(after):
                 self.turns[after.metadata.uid] += 1
@@ -88,7 +91,21 @@ def _watch(kube: KubeTwin, path: str) -> Subscription:
     return opened
 
 
-def _take(events: Subscription, decoder: msgspec.json.Decoder[WatchEvent[T]], into: dict[Name, T]) -> Changed[T]:
+def _claimed(service: Service) -> Service:
+    """As the code that is judged should take it, read independently of it."""
+    unclassed = service.spec.type == "LoadBalancer" and not service.spec.load_balancer_class
+    if not unclassed or service.metadata.annotations.get(names.BACKEND, "gateway") != "gateway":
+        return service
+    spec = msgspec.structs.replace(service.spec, load_balancer_class=names.GATEWAY_CLASS)
+    return msgspec.structs.replace(service, spec=spec)
+
+
+def _take(
+    events: Subscription,
+    decoder: msgspec.json.Decoder[WatchEvent[T]],
+    into: dict[Name, T],
+    taken_as: Callable[[T], T] = lambda each: each,
+) -> Changed[T]:
     changed: Changed[T] = {}
     for line in events.take().splitlines():
         event = decoder.decode(line)
@@ -97,7 +114,7 @@ def _take(events: Subscription, decoder: msgspec.json.Decoder[WatchEvent[T]], in
         name = event.object.name
         before = into.pop(name, None)
         if event.type != "DELETED":
-            into[name] = event.object
+            into[name] = taken_as(event.object)
         changed[name] = (before, into.get(name))
     return changed
 

@@ -22,6 +22,7 @@ from mooring.controller.leader import Times
 from mooring.core.addresses import Place
 from mooring.kube.twin.server import KubeTwin
 from mooring.model.cloud import FloatingIp, NetworkId, Port, PortId, ProjectId, SubnetId
+from mooring.model.config import Services
 from mooring.wire.calls import CountedCalls
 from mooring.wire.http import Request, Response
 from tests.silent import SILENT
@@ -41,6 +42,7 @@ CLUSTER = "5eed0000-0000-4000-8000-000000000000"
 MEMBER = Caller(ProjectId("3b" * 16))
 TIMES = Times(audit=20.0, before_deletion=60.0, longest_retry=8.0, heartbeat=10.0)
 """Heartbeats are rare: each is a point at which everything is tried."""
+NORMAL = Services()
 LEASE_SECONDS = 15.0
 RENEWAL_SECONDS = 5.0
 PULSE = {"heartbeat", "create leases", "patch leases", "create events", "patch events"}
@@ -79,7 +81,7 @@ class Violation(Exception):
 class World:
     """Everything that there is in one run."""
 
-    def __init__(self, seed: int, plan: Plan, *, controllers: int = 1) -> None:
+    def __init__(self, seed: int, plan: Plan, *, controllers: int = 1, services: Services = NORMAL) -> None:
         self.loop = new_loop()
         self.chance = random.Random(f"world {seed}")  # noqa: S311 - it has to be repeatable
         self._latency = random.Random(f"latency {seed}").random  # noqa: S311
@@ -97,9 +99,10 @@ class World:
         self.kube = KubeTwin(self.clock)
         self.neutron = NeutronTwin(neutron.counted_ids(), self.loop.time)
         self.gateways = {name: GatewayTwin(name, self.chance) for name in ("g1", "g2")}
-        self.place = _topology(self.neutron)
+        self.place = msgspec.structs.replace(_topology(self.neutron), services=services)
         _namespaces(self.kube)
         self.truth = Truth(self.kube, self.gateways, CLUSTER)
+        self.truth.claim_unclassed = services.claim_unclassed
         self.truth.services_changed()
         self._see_neutron()
         ports = (each for each in self.truth.ports.values() if each.device_owner == "")

@@ -1,6 +1,7 @@
 """The controller as a whole: follow Services and endpoints always, lead whenever it is our turn."""
 
 import asyncio
+import functools
 import random
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -14,7 +15,7 @@ from mooring.controller.fence import FencedSender, FencedTransport
 from mooring.controller.leader import BY_SERVICE, Followed, Leader, Times
 from mooring.controller.ports import Ports
 from mooring.controller.pushing import Pushing
-from mooring.core import endpoints, gateway_document
+from mooring.core import claims, endpoints, gateway_document
 from mooring.core.addresses import Addresses, Place
 from mooring.core.picture import Picture
 from mooring.kube.api import Api
@@ -80,7 +81,8 @@ class Controller:
         self._chance = chance
         self._times = times
         self._log = log
-        self.followed = Followed(Store(), Store({BY_SERVICE: _service_of}))
+        settle = functools.partial(claims.settled, wanted=place.services)
+        self.followed = Followed(Store(taken_as=settle), Store({BY_SERVICE: _service_of}))
         api = Api(PatientTransport(outside.kube, outside.kube_calls))
         self._reflectors = (
             Reflector(api, SERVICES, self.followed.services, chance, trouble=self._trouble("following Services")),

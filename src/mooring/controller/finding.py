@@ -61,6 +61,7 @@ async def place(config: Config, api: Api, cloud: Cloud) -> Place:
         tuple(PortId(port.id) for port in ports),
         config.cluster.name,
         wanted.sharing,
+        config.services,
         await _subnet_ipv6(config, cloud, NetworkId(network.id)),
     )
 

@@ -25,7 +25,7 @@ from mooring.controller.housekeeping import Housekeeping
 from mooring.controller.ports import Ports
 from mooring.controller.pushing import Pushing
 from mooring.controller.service_writes import ServiceWrites
-from mooring.core import endpoints, explaining, mapping
+from mooring.core import claims, endpoints, explaining, mapping
 from mooring.core.mapping import Seen
 from mooring.core.picture import Picture
 from mooring.kube import errors
@@ -109,7 +109,8 @@ class Leader:
         self._agents = agents
         self._pushing = pushing
         self._recorder = recorder
-        self._writes = ServiceWrites(api, followed.services, clock)
+        self._wanted = picture.addresses.place.services
+        self._writes = ServiceWrites(api, followed.services, clock, ip_mode=self._wanted.ip_mode)
         self._deeds = Deeds(picture, ports, self._writes, recorder, log)
         self._house = Housekeeping(picture, ports, log, before_deletion=times.before_deletion)
         self._times = times
@@ -348,8 +349,9 @@ class Leader:
         slices = await self._api.list(ENDPOINT_SLICES)
         self._followed.slices.replace(slices.items, slices.version)
         services = await self._api.list(SERVICES)
-        self._services.replace(services.items, services.version)
-        return services.items
+        settled = tuple(claims.settled(each, self._wanted) for each in services.items)
+        self._services.replace(settled, services.version)
+        return settled
 
 
 def _has_as_before(before: Service, after: Service) -> bool:

@@ -22,10 +22,13 @@ FINALIZERS = (names.FINALIZER, names.CLEANUP_FINALIZER)
 
 
 class ServiceWrites:
-    def __init__(self, api: Api, services: Store[Service], clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self, api: Api, services: Store[Service], clock: Callable[[], datetime], *, ip_mode: str = "Proxy"
+    ) -> None:
         self._api = api
         self._services = services
         self._clock = clock
+        self._ip_mode = ip_mode
 
     async def manage(self, service: Service) -> None:
         missing = [each for each in FINALIZERS if each not in service.metadata.finalizers]
@@ -50,7 +53,7 @@ class ServiceWrites:
         await self._patch(service, {"metadata": {"annotations": managed, "finalizers": finalizers}})
 
     async def publish(self, service: Service, addresses: tuple[str, ...], conditions: tuple[Condition, ...]) -> None:
-        ingress = [{"ip": each, "ipMode": mapping.IP_MODE} for each in addresses]
+        ingress = [{"ip": each, "ipMode": self._ip_mode} for each in addresses]
         await self._set_status(service, ingress, conditions)
 
     async def clear(self, service: Service, conditions: tuple[Condition, ...]) -> None:

@@ -26,7 +26,7 @@ from mooring.kube import election
 from mooring.kube.api import Api
 from mooring.kube.errors import KubeError, NotFound
 from mooring.kube.kinds import ENDPOINT_SLICES, LEASES, SERVICES
-from mooring.model.config import Config
+from mooring.model.config import Config, Services
 from mooring.model.errors import StartRefused
 from mooring.model.kubernetes import Lease
 from mooring.model.reports import Missing
@@ -60,6 +60,7 @@ class Sources(Struct, frozen=True):
     agents: Mapping[str, Sender]
     clock: Callable[[], datetime]
     silent: Mapping[str, str] = {}
+    wanted: Services = Services()
 
 
 async def look(config: Config) -> Survey:
@@ -80,7 +81,7 @@ async def look(config: Config) -> Survey:
         cloud = Cloud(PatientSender(ways.cloud, CountedCalls(), patience=PATIENCE))
         silent = {name: refused for name in config.gateways if name not in ways.agents}
         find = functools.partial(finding.place, config, api, cloud)
-        return await survey(Sources(api, cloud, find, ways.agents, lambda: datetime.now(UTC), silent))
+        return await survey(Sources(api, cloud, find, ways.agents, lambda: datetime.now(UTC), silent, config.services))
     finally:
         await ways.close()
 
@@ -127,6 +128,7 @@ async def _sights(sources: Sources) -> Sights:
         agents=tuple(sorted((*asked.result(), *unasked), key=lambda each: each.name)),
         owned=ours if isinstance(ours, Owned) else None,
         missing=(ours,) if isinstance(ours, Missing) else (),
+        wanted=sources.wanted,
     )
 
 

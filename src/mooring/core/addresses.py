@@ -12,6 +12,7 @@ from msgspec import Struct
 from mooring.core import mark, wishes
 from mooring.model import names
 from mooring.model.cloud import AddressPair, FloatingIp, FloatingIpId, NetworkId, Port, PortId, SubnetId
+from mooring.model.config import Services
 
 Ours = Port | FloatingIp
 
@@ -27,6 +28,8 @@ class Place(Struct, frozen=True):
     name: str = "kubernetes"
     """What people call the cluster."""
     sharing: Literal["namespace", "cluster", "none"] = "namespace"
+    services: Services = Services()
+    """Which Services are ours, and what they say of their addresses."""
     subnet_ipv6: SubnetId | None = None
 
     @property

@@ -8,6 +8,7 @@ wanted        given in the file  given in the environment
 text          a text             the text
 whole number  a whole number     digits, perhaps with a sign
 number        any number         a number in decimals
+truth value   true or false      true or false
 list          a list of texts    texts with commas between them; nothing is the empty list
 """
 
@@ -25,6 +26,7 @@ from mooring.model.config import Value
 
 WHOLE = re.compile(r"[+-]?[0-9]{1,18}")  # more figures than any key allows
 NUMBER = re.compile(r"[+-]?[0-9]{1,18}(\.[0-9]{1,18})?")
+TRUTHS = {"true": True, "false": False}
 HOST_LABEL = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?")
 HOST_LENGTH = 253
 LAST_PORT = 65535
@@ -52,6 +54,8 @@ def from_text(key: Key, text: str) -> str | int | float | list[str]:
     """What a text of the environment stands for. What is no number stays a text, and is refused as one."""
     if key.plain_type is int and WHOLE.fullmatch(text.strip()):
         return int(text)
+    if key.plain_type is bool and text.strip() in TRUTHS:
+        return TRUTHS[text.strip()]
     if key.plain_type is float and NUMBER.fullmatch(text.strip()):
         return float(text)
     if _is_list(key):
@@ -65,7 +69,7 @@ def as_toml(value: str | float | tuple[str, ...]) -> str:
         return f"[{', '.join(map(as_toml, value))}]"
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    return repr(value)
+    return repr(value).lower() if isinstance(value, bool) else repr(value)
 
 
 def kind(value: object) -> str:

@@ -6,7 +6,7 @@ They stand on the Service as conditions, and `mooring why` prints them. Words ar
 packet or pod has no place in them.
 """
 
-from mooring.core import mapping
+from mooring.core import claims, mapping
 from mooring.core.mapping import Leg, Seen
 from mooring.model import names
 from mooring.model.kubernetes import Condition, Service
@@ -109,16 +109,32 @@ def _refused(service: Service, reason: Reason) -> Verdict:
         case Reason.NOT_LOAD_BALANCER:
             fact, fix = f"Its type is {spec.type}", "Set spec.type to LoadBalancer"
         case Reason.OTHER_CLASS:
-            has = f"class {spec.load_balancer_class}" if spec.load_balancer_class else "no class"
-            fact = f"It has {has}, and Mooring serves {names.GATEWAY_CLASS}"
-            fix = f"A class cannot be changed: make it anew with spec.loadBalancerClass {names.GATEWAY_CLASS}"
+            fact, fix = _other_class(service)
         case Reason.OPTED_OUT:
             fact = f'Its annotation {names.MANAGED} says "false"'
             fix = "Take the annotation away to have it served"
+        case Reason.CLASS_DISAGREES:
+            fact = f"Its class is {spec.load_balancer_class}, and {_annotation(service)}"
+            fix = "Take the annotation away"
         case _:
             fact = f"It wants {', '.join(mapping.unsupported(service))}, which the gateways do not do yet"
             fix = "Take that out of it"
     return _ill(reason, fact, fix)
+
+
+def _other_class(service: Service) -> tuple[str, str]:
+    spec = service.spec
+    fix = f"A class cannot be changed: make it anew with spec.loadBalancerClass {names.GATEWAY_CLASS}"
+    if spec.load_balancer_class:
+        return f"It has class {spec.load_balancer_class}, and Mooring serves {names.GATEWAY_CLASS}", fix
+    if claims.other_backend(service):
+        return f"It has no class, and {_annotation(service)}", "Take the annotation away if Mooring is to serve it"
+    fact = f"It has no class, and Mooring serves {names.GATEWAY_CLASS}"
+    return fact, f"{fix}, or set services.claim_unclassed if nobody else serves Services without a class"
+
+
+def _annotation(service: Service) -> str:
+    return f'its annotation {names.BACKEND} says "{claims.other_backend(service)}"'
 
 
 def _allocated(seen: Seen, trouble: Trouble | None) -> Verdict:

@@ -27,6 +27,7 @@ no              yes       -                    -                     let go: mar
 
 from msgspec import Struct
 
+from mooring.core import claims
 from mooring.core.wishes import IPV4, Refused, Wish
 from mooring.model import names
 from mooring.model.cloud import FloatingIpId, PortId
@@ -34,9 +35,6 @@ from mooring.model.gateway import Key
 from mooring.model.kubernetes import Name, Service
 from mooring.model.reasons import Reason
 from mooring.model.steps import Annotate, Clear, Forget, Keep, LetGo, MakePort, Manage, Publish, Push, Rest, Step, Tell
-
-IP_MODE = "Proxy"
-"""The gateways translate: who is in the cluster has to go by them, like everybody."""
 
 
 class Leg(Struct, frozen=True):
@@ -83,6 +81,8 @@ class Seen(Struct, frozen=True):
     """Why a live gateway does not serve it, and what to do."""
     endpoints: bool = True
     """Every port of it has an endpoint to send packets to."""
+    ip_mode: str = "Proxy"
+    """What its status is to say beside its address: where Proxy, who is in the cluster goes by the gateways too."""
 
     @property
     def fits(self) -> bool:
@@ -113,6 +113,8 @@ def why_not(service: Service) -> Reason | None:
         return Reason.OTHER_CLASS
     if service.metadata.annotations.get(names.MANAGED, "").lower() == "false":
         return Reason.OPTED_OUT
+    if claims.other_backend(service):
+        return Reason.CLASS_DISAGREES
     return Reason.NOT_SUPPORTED if unsupported(service) else None
 
 
@@ -128,7 +130,7 @@ def can_be_managed(service: Service) -> bool:
 
 def addressed_to_us(service: Service) -> bool:
     """Whether its owner waits for an answer of ours, be it that we cannot do what it wants."""
-    return why_not(service) in {None, Reason.NOT_SUPPORTED}
+    return why_not(service) in {None, Reason.NOT_SUPPORTED, Reason.CLASS_DISAGREES}
 
 
 def unsupported(service: Service) -> tuple[str, ...]:
@@ -186,7 +188,7 @@ def _publish(seen: Seen) -> Step:
         return kept
     if not seen.served:
         return Push()
-    if not _as_published(seen.service, seen.addresses):
+    if not _as_published(seen):
         return Publish(seen.addresses)
     ports = tuple(each.port for each in seen.legs if each.port)
     return Rest(Reason.PROGRAMMED) if ports_of(seen.service) == ports else Annotate(ports)
@@ -236,10 +238,12 @@ def _shows_ours(seen: Seen) -> bool:
     return seen.shows_ours or ours
 
 
-def _as_published(service: Service, addresses: tuple[str, ...]) -> bool:
+def _as_published(seen: Seen) -> bool:
     """Whether it shows what we wrote. An API server that does not know `ipMode` leaves it out."""
-    shown = service.status.load_balancer.ingress
-    return tuple(each.ip for each in shown) == addresses and all(each.ip_mode in {"", IP_MODE} for each in shown)
+    shown = seen.service.status.load_balancer.ingress
+    return tuple(each.ip for each in shown) == seen.addresses and all(
+        each.ip_mode in {"", seen.ip_mode} for each in shown
+    )
 
 
 def _shown(service: Service) -> list[str]:

@@ -158,6 +158,7 @@ class Picture:
             endpoints=all(each.backends for each in wanted),
             left_out=(*endpoints.left_out(slices), *_left_out(gateways, service)),
             refused=_refused(gateways, service),
+            ip_mode=self.addresses.place.services.ip_mode,
         )
 
     def _legs(self, service: Service) -> tuple[Leg, ...]:

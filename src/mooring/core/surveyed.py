@@ -11,13 +11,14 @@ from functools import cached_property
 import msgspec
 from msgspec import Struct
 
-from mooring.core import cleaning, endpoints, explaining, gateway_document, mapping, picture
+from mooring.core import claims, cleaning, endpoints, explaining, gateway_document, mapping, picture
 from mooring.core.addresses import Addresses, Place
 from mooring.core.cleaning import CleaningStep, Remove
 from mooring.core.mapping import Seen
 from mooring.core.picture import Gateways, Picture
 from mooring.model import names
 from mooring.model.cloud import FloatingIp, Port, PortId
+from mooring.model.config import Services
 from mooring.model.gateway import Document, State, Vrrp
 from mooring.model.kubernetes import Condition, EndpointSlice, Name, Service
 from mooring.model.reasons import Reason, Trouble, Verdict
@@ -67,6 +68,7 @@ class Sights(Struct, frozen=True):
     agents: tuple[Asked, ...]
     owned: Owned | None
     missing: tuple[Missing, ...] = ()
+    wanted: Services = Services()
 
 
 class Survey:
@@ -74,7 +76,8 @@ class Survey:
 
     def __init__(self, sights: Sights) -> None:
         self.sights = sights
-        self.services = {each.name: each for each in sorted(sights.services, key=lambda each: each.name)}
+        settled = (claims.settled(each, sights.wanted) for each in sights.services)
+        self.services = {each.name: each for each in sorted(settled, key=lambda each: each.name)}
         self._slices: dict[Name, list[EndpointSlice]] = {}
         for each in sights.slices:
             if name := endpoints.service_of(each):

@@ -28,6 +28,9 @@ def news(service: Service, step: Step) -> tuple[News, ...]:
     """What a step that was just taken is worth telling."""
     shown = ", ".join(each.ip or each.hostname for each in service.status.load_balancer.ingress)
     match step:
+        case Publish(addresses, conditions) if shown == ", ".join(addresses):
+            note = f"It showed {shown} in another ipMode; it shows it as it is configured now."
+            return News(WARNING, "Restored", "Publish", note), *_warnings(conditions)
         case Publish(addresses, conditions) if shown:
             note = f"It showed {shown}, which is not its address; it shows {', '.join(addresses)} now."
             return News(WARNING, "Restored", "Publish", note), *_warnings(conditions)

@@ -22,7 +22,10 @@ MOST_GONE = 4096
 class Store(Generic[T]):
     """The objects of one kind. Not `complete` before everything that existed at some moment has been taken in."""
 
-    def __init__(self, indexes: Mapping[str, Index[T]] | None = None) -> None:
+    def __init__(
+        self, indexes: Mapping[str, Index[T]] | None = None, *, taken_as: Callable[[T], T] = lambda each: each
+    ) -> None:
+        self._taken_as = taken_as  # what is held instead of what came in; what it came in as is nobody's business
         self._objects: dict[Name, T] = {}
         self._indexes = dict(indexes or {})
         self._found: dict[str, dict[Hashable, dict[Name, None]]] = {name: {} for name in self._indexes}
@@ -120,6 +123,7 @@ class Store(Generic[T]):
             del self._gone[next(iter(self._gone))]
 
     def _change(self, before: T | None, after: T) -> None:
+        after = self._taken_as(after)
         if before is not None and before.metadata.uid != after.metadata.uid:
             self._set(after.name, before, None)  # it was deleted and made again; both are told
             before = None

@@ -82,6 +82,24 @@ class OpenStack(Struct, frozen=True, forbid_unknown_fields=True):
     ) = None
 
 
+class Services(Struct, frozen=True, forbid_unknown_fields=True):
+    claim_unclassed: Annotated[
+        bool,
+        Meta(
+            description="Whether Services without a class are served too. Only where nobody else serves them, such as "
+            "a cloud controller manager.",
+            extra={"allowed": "true, false"},
+        ),
+    ] = False
+    ip_mode: Annotated[
+        Literal["Proxy", "VIP"],
+        Meta(
+            description="What a Service's status says of its address: that the nodes too have to go by the gateways, "
+            "or that kube-proxy may answer for them itself."
+        ),
+    ] = "Proxy"
+
+
 class Addresses(Struct, frozen=True, forbid_unknown_fields=True):
     network: (
         Annotated[
@@ -325,6 +343,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     cluster: Annotated[Cluster, Meta(description="The cluster as a whole.")] = Cluster()
     kubernetes: Annotated[Kubernetes, Meta(description="How the Kubernetes API is reached.")] = Kubernetes()
     openstack: Annotated[OpenStack, Meta(description="How OpenStack is reached.")] = OpenStack()
+    services: Annotated[Services, Meta(description="Which Services are served, and how they say so.")] = Services()
     addresses: Annotated[Addresses, Meta(description="Where the addresses of Services come from.")] = Addresses()
     gateways: Annotated[
         Mapping[str, Gateway],

@@ -5,12 +5,14 @@ PORT = "openstack.org/mooring-port"
 ADDRESSES = "openstack.org/mooring-addresses"
 SHARING_KEY = "openstack.org/mooring-sharing-key"
 KEEP = "openstack.org/mooring-keep-address"
+BACKEND = "openstack.org/mooring-backend"
 EPOCH = "openstack.org/mooring-epoch"
 
 FINALIZER = "openstack.org/mooring"
 CLEANUP_FINALIZER = "service.kubernetes.io/load-balancer-cleanup"
 
 GATEWAY_CLASS = "openstack.org/gateway"
+GATEWAY_BACKEND = "gateway"
 
 TAG = "mooring"
 DELETING_TAG = "mooring-deleting"

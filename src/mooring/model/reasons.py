@@ -17,6 +17,7 @@ class Reason(enum.Enum):
     OTHER_CLASS = "OtherClass"
     OPTED_OUT = "OptedOut"
     ENDING = "Ending"
+    CLASS_DISAGREES = "ClassDisagrees"
     NOT_SUPPORTED = "NotSupported"
     FOREIGN_ADDRESS = "ForeignAddress"
     # whether it has an address

@@ -1,0 +1,88 @@
+"""Whose a Service without a class is."""
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mooring.core import claims, explaining, mapping
+from mooring.core.mapping import Seen
+from mooring.model import names
+from mooring.model.config import Services
+from mooring.model.kubernetes import Meta, Service, ServiceSpec
+from mooring.model.reasons import Reason
+
+CLAIMED, NOT_CLAIMED = Services(claim_unclassed=True), Services()
+
+
+def service(lb_class: str = "", backend: str = "", type: str = "LoadBalancer") -> Service:  # noqa: A002 - Kubernetes' word
+    annotations = {names.BACKEND: backend} if backend else {}
+    return Service(Meta("web", "shop", annotations=annotations), ServiceSpec(type=type, load_balancer_class=lb_class))
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted", "reason"),
+    [
+        (service(names.GATEWAY_CLASS), NOT_CLAIMED, None),
+        (service(names.GATEWAY_CLASS), CLAIMED, None),
+        (service(names.GATEWAY_CLASS, "gateway"), NOT_CLAIMED, None),
+        (service(names.GATEWAY_CLASS, "octavia"), NOT_CLAIMED, Reason.CLASS_DISAGREES),
+        (service(names.GATEWAY_CLASS, "octavia"), CLAIMED, Reason.CLASS_DISAGREES),
+        (service("example.org/other"), CLAIMED, Reason.OTHER_CLASS),
+        (service("example.org/other", "gateway"), CLAIMED, Reason.OTHER_CLASS),
+        (service(), NOT_CLAIMED, Reason.OTHER_CLASS),
+        (service(backend="gateway"), NOT_CLAIMED, Reason.OTHER_CLASS),
+        (service(), CLAIMED, None),
+        (service(backend="gateway"), CLAIMED, None),
+        (service(backend="ovn"), CLAIMED, Reason.OTHER_CLASS),
+        (service(backend="Gateway"), CLAIMED, Reason.OTHER_CLASS),
+        (service(type="ClusterIP"), CLAIMED, Reason.NOT_LOAD_BALANCER),
+    ],
+)
+def test_each_row_of_the_table(given: Service, wanted: Services, reason: Reason | None) -> None:
+    assert mapping.why_not(claims.settled(given, wanted)) is reason
+
+
+@given(
+    st.builds(
+        service,
+        st.sampled_from(["", names.GATEWAY_CLASS, "example.org/other"]),
+        st.sampled_from(["", "gateway", "octavia"]),
+        st.sampled_from(["LoadBalancer", "ClusterIP", "NodePort"]),
+    ),
+    st.booleans(),
+)
+def test_nothing_but_a_missing_class_is_settled_and_once_is_enough(given: Service, claimed: bool) -> None:  # noqa: FBT001 - hypothesis gives it
+    wanted = Services(claim_unclassed=claimed)
+    after = claims.settled(given, wanted)
+    assert claims.settled(after, wanted) == after
+    same = msgspec.structs.replace(after.spec, load_balancer_class=given.spec.load_balancer_class)
+    assert msgspec.structs.replace(after, spec=same) == given
+    assert after == given or (claimed and not given.spec.load_balancer_class)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (service(), ("It has no class, and Mooring serves openstack.org/gateway", "services.claim_unclassed")),
+        (service("x.org/y"), ("It has class x.org/y", "make it anew")),
+        (
+            service(backend="ovn"),
+            ('its annotation openstack.org/mooring-backend says "ovn"', "Take the annotation away"),
+        ),
+        (
+            service(names.GATEWAY_CLASS, "ovn"),
+            ('Its class is openstack.org/gateway, and its annotation openstack.org/mooring-backend says "ovn"', "Take"),
+        ),
+    ],
+)
+def test_who_is_not_served_is_told_why_and_what_to_do(given: Service, words: tuple[str, str]) -> None:
+    [verdict] = explaining.verdicts(Seen(given))
+    assert words[0] in verdict.fact
+    assert words[1] in verdict.fix
+
+
+def test_who_asks_us_for_another_back_end_gets_an_answer() -> None:
+    [condition] = explaining.conditions(Seen(service(names.GATEWAY_CLASS, "octavia")))
+    assert (condition.status, condition.reason) == ("False", "ClassDisagrees")
+    assert explaining.conditions(Seen(service(backend="octavia"))) == ()
