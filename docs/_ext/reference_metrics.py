@@ -92,7 +92,7 @@ def _controller(registry: CollectorRegistry) -> None:
     for api in APIS:
         MeteredCalls(api, registry).ended("call", "outcome", 0.0)
     agents = Agents({"gateway": cast("Sender", None)}, logs.make(Log(), sys.stderr))
-    at_work = AtWork(Followed(Store(), Store()), agents, Work())
+    at_work = AtWork(Followed(Store(), Store(), Store(), Store()), agents, Work())
     registry.register(ControllerCollector(cast("Controller", at_work)))
 
 

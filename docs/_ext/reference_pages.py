@@ -46,6 +46,10 @@ NAMES: Mapping[str, tuple[str, str]] = {
         "annotation of a Service",
         "Its owner's choice of a back end where it has no class; disagreeing with a class is refused. Only read.",
     ),
+    "LAYER": (
+        "annotation of a Service",
+        "Its owner writes `pod`, `node` or `cluster`: where packets enter the cluster, instead of `backends.layer`.",
+    ),
     "EPOCH": ("annotation of the controllers' Lease", "Grows with each leader; gateways refuse an older one."),
     "FINALIZER": (
         "finalizer of a Service",
@@ -73,6 +77,10 @@ NAMES: Mapping[str, tuple[str, str]] = {
         "It is given back, not deleted: somebody had it before Mooring, or the owner of a Service wants to keep it.",
     ),
     "SERVICE_NAME": ("label of an EndpointSlice", "Kubernetes' own: the Service that it belongs to. Only read."),
+    "EXCLUDED": (
+        "label of a node",
+        "Kubernetes' own: whatever its value, no packets are sent to that node with the layer `node`. Only read.",
+    ),
     "ACCEPTED": ("condition of a Service", "Whether it is Mooring's to serve."),
     "ALLOCATED": ("condition of a Service", "Whether it has an address."),
     "PROGRAMMED": ("condition of a Service", "Whether packets reach it."),

@@ -659,7 +659,7 @@ def test_what_a_refused_document_left_behind_goes_with_the_next() -> None:
 
 def test_a_gateway_that_was_never_told_anything_gives_way() -> None:
     bench = Bench()
-    assert bench.gateway.state() == State(Held(), vrrp=Vrrp.MASTER, stale=True, version="1", schemas=(1, 2))
+    assert bench.gateway.state() == State(Held(), vrrp=Vrrp.MASTER, stale=True, version="1", schemas=(1, 2), snat="vip")
     assert bench.machine.daemon.lowered_by == GIVE_WAY
 
 

@@ -16,8 +16,12 @@ from mooring.controller.controller import LEASE
 from mooring.controller.permissions import Permission
 from mooring.kube.api import Api
 from mooring.kube.election import Election, Term
+from mooring.kube.kinds import NETWORK_POLICIES, NODES
+from mooring.kube.reflector import Reflector
+from mooring.kube.store import Store
 from mooring.kube.twin.server import KubeTwin, Right, Whole
 from mooring.model.config import Addresses, Config
+from mooring.model.kubernetes import NetworkPolicy, Node
 from mooring.wire.http import Request, Response, Stream
 from tests.simulation import explore
 from tests.simulation.explore import Scripted
@@ -131,9 +135,29 @@ def elected() -> list[Asked]:
     return run_virtually(elect())
 
 
+def followed() -> list[Asked]:
+    """What is only followed, at such a server."""
+
+    async def follow() -> list[Asked]:
+        way = Way(KubeTwin(lambda: BEGIN), older=True)
+        chance = random.Random(1)  # noqa: S311 - as above
+        nodes: Store[Node] = Store()
+        policies: Store[NetworkPolicy] = Store()
+        tasks = [
+            asyncio.create_task(Reflector(Api(way), NODES, nodes, chance).run()),
+            asyncio.create_task(Reflector(Api(way), NETWORK_POLICIES, policies, chance).run()),
+        ]
+        await asyncio.wait_for(asyncio.gather(nodes.filled(), policies.filled()), 60)
+        for task in tasks:
+            task.cancel()
+        return way.asked
+
+    return run_virtually(follow())
+
+
 @functools.cache
 def all_asked() -> tuple[Asked, ...]:
-    return (*simulated(), *started(), *elected())
+    return (*simulated(), *started(), *elected(), *followed())
 
 
 def test_the_table_is_exactly_what_is_asked_for() -> None:

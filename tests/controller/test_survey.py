@@ -74,7 +74,7 @@ def test_after_whatever_went_wrong_nothing_is_planned_at_rest() -> None:
         plan = reporting.plan(world.loop.run(look(world)))
         # who asks for an address that cannot be had asks again with each audit
         steps = [each for each in plan.services if not each.details.get("address")]
-        assert not (steps or plan.gateways or plan.cleaning or plan.waiting), (seed, plan)
+        assert [*steps, *plan.gateways, *plan.cleaning, *plan.waiting] == [], seed
 
 
 def test_on_the_way_something_is_planned() -> None:

@@ -27,7 +27,8 @@ from mooring.model.config import (
 )
 
 SECTIONS = (
-    "cluster, kubernetes, openstack, services, addresses, gateways, tls, controller, agent, vrrp, forwarding, log"
+    "cluster, kubernetes, openstack, services, addresses, backends, gateways, tls, controller, agent, vrrp, "
+    "forwarding, log"
 )
 NAMES = "lower-case letters, digits and inner dashes, at most 63 characters"
 LEVELS = '"debug", "info", "warning", "error"'

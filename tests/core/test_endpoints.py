@@ -43,6 +43,8 @@ TWO = endpoint("10.244.2.5")
         ([found(endpoint("10.244.1.5", ready=False, serving=True, terminating=True))], ["10.244.1.5:8080"]),
         ([found(endpoint("10.244.1.5", ready=False, serving=True, terminating=True)), found(TWO)], ["10.244.2.5:8080"]),
         ([found(endpoint("10.244.1.5", ready=False, terminating=True))], []),
+        # with publishNotReadyAddresses Kubernetes says that who ends is ready all the same
+        ([found(endpoint("10.244.1.5", ready=True, terminating=True), TWO)], ["10.244.1.5:8080", "10.244.2.5:8080"]),
         # families are not mixed
         ([found(endpoint("fd00::5"), family="IPv6")], []),
         ([found(endpoint("host.example.org"), family="FQDN")], []),
@@ -80,6 +82,14 @@ def test_the_order_of_slices_and_endpoints_does_not_matter(numbers: list[int], c
     chance.shuffle(every)  # type: ignore[attr-defined]
     assert endpoints.backends(HTTP, ADDRESS, [found(*every)]) == before
     assert len(before) == len(set(numbers))
+
+
+def test_the_nodes_of_what_is_used() -> None:
+    ready = Endpoint(("10.244.1.5",), EndpointConditions(ready=True), "n1")
+    ending = Endpoint(("10.244.2.5",), EndpointConditions(ready=False, serving=True, terminating=True), "n2")
+    assert endpoints.node_names(HTTP, ADDRESS, [found(ready, ending)]) == {"n1"}
+    assert endpoints.node_names(HTTP, ADDRESS, [found(ending)]) == {"n2"}
+    assert endpoints.node_names(HTTP, ADDRESS, [found(ready, ports=(EndpointPort("other", 8080),))]) == frozenset()
 
 
 def test_whose_a_slice_is() -> None:

@@ -19,13 +19,16 @@ from mooring.model.kubernetes import (
     ServiceSpec,
     ServiceStatus,
 )
-from mooring.model.reasons import Reason, Trouble
+from mooring.model.reasons import Reason, Trouble, Verdict
 from mooring.model.steps import Annotate, Clear, MakePort, Publish, Push, Rest, Tell
 from tests.core.seeing import seen
 
 ADDRESS = "203.0.113.9"
 NOW = "2026-02-01T00:00:00Z"
 QUOTA = Trouble(Reason.QUOTA_EXCEEDED, "OpenStack said: no more ports")
+HIDDEN = Verdict(Reason.CLIENT_HIDDEN, "Its pods do not see clients", "Do this")
+GUARDED = Verdict(Reason.NETWORK_POLICY, "A policy selects its pods", "Do that")
+LOST = Verdict(Reason.NO_NODES, "There is no node", "Make one", well=False)
 OTHERS = Condition("example.org/Seen", "True", "Seen", "", "2025-01-01T00:00:00Z")
 
 
@@ -66,7 +69,6 @@ ENDING = msgspec.structs.replace(
         (seen(service(load_balancer_class="")), None, [Reason.OTHER_CLASS]),
         (seen(service(load_balancer_class="example.org/x")), None, [Reason.OTHER_CLASS]),
         (seen(annotated(service(), **{names.MANAGED: "false"})), None, [Reason.OPTED_OUT]),
-        (seen(service(external_traffic_policy="Local")), None, [Reason.NOT_SUPPORTED]),
         (seen(service("198.51.100.1")), None, [Reason.FOREIGN_ADDRESS]),
         (seen(service()), None, [Reason.ACCEPTED, Reason.NO_ADDRESS_YET, Reason.WAITING_FOR_ADDRESS]),
         (seen(service()), QUOTA, [Reason.ACCEPTED, Reason.QUOTA_EXCEEDED, Reason.WAITING_FOR_ADDRESS]),
@@ -91,6 +93,11 @@ ENDING = msgspec.structs.replace(
         (mapped(endpoints=False), None, [Reason.ACCEPTED, Reason.ALLOCATED, Reason.NO_ENDPOINTS]),
         (mapped(left_out=("x is bad",)), None, [Reason.ACCEPTED, Reason.ALLOCATED, Reason.BAD_ENDPOINT]),
         (mapped(), QUOTA, [Reason.ACCEPTED, Reason.ALLOCATED, Reason.PROGRAMMED]),
+        (Seen(annotated(service(), **{names.LAYER: "nodes"})), None, [Reason.BAD_ANNOTATION]),
+        (mapped(remarks=(HIDDEN, GUARDED)), None, [Reason.ACCEPTED, Reason.ALLOCATED, Reason.CLIENT_HIDDEN]),
+        (mapped(remarks=(GUARDED,), endpoints=False), None, [Reason.ACCEPTED, Reason.ALLOCATED, Reason.NO_ENDPOINTS]),
+        (mapped(remarks=(LOST,), endpoints=False), None, [Reason.ACCEPTED, Reason.ALLOCATED, Reason.NO_NODES]),
+        (mapped(remarks=(LOST,), served=False), None, [Reason.ACCEPTED, Reason.ALLOCATED, Reason.WAITING_FOR_GATEWAYS]),
     ],
 )
 def test_each_verdict(given: Seen, trouble: Trouble | None, reasons: list[Reason]) -> None:
@@ -99,6 +106,21 @@ def test_each_verdict(given: Seen, trouble: Trouble | None, reasons: list[Reason
     for each in verdicts:
         assert each.fact[0].isupper() or each.fact[0].isdigit()
         assert not each.message.endswith("..")
+
+
+def test_all_remarks_are_told_with_the_first_as_the_reason() -> None:
+    *_, told = explaining.verdicts(mapped(remarks=(HIDDEN, GUARDED)))
+    assert told.message == "Its pods do not see clients. A policy selects its pods. Do this. Do that."
+    assert told.well
+    *_, told = explaining.verdicts(mapped(remarks=(LOST,)))
+    assert not told.well
+
+
+def test_a_value_that_nobody_knows_is_told_in_few_words() -> None:
+    [told] = explaining.verdicts(Seen(annotated(service(), **{names.LAYER: "x" * 5000})))
+    assert "mooring-layer says 'xxx" in told.fact
+    assert "pod, node, cluster" in told.fix
+    assert len(told.message) < 300
 
 
 def test_every_reason_that_the_cloud_can_give_has_a_fix() -> None:
@@ -149,7 +171,7 @@ def test_who_is_served_and_says_so_rests() -> None:
         (mapped(service(), served=False, holder=False), None),
         (mapped(left_out=("x is bad",)), None),
         (seen(service("198.51.100.1")), None),
-        (seen(Service(Meta(name="web"), service(external_traffic_policy="Local").spec)), None),
+        (seen(Service(Meta(name="web", annotations={names.LAYER: "nodes"}), service().spec)), None),
         (WAITING, QUOTA),
     ],
 )

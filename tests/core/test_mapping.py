@@ -69,22 +69,10 @@ def said(given: Service) -> Service:
     return msgspec.structs.replace(given, status=ServiceStatus(given.status.load_balancer, (condition,)))
 
 
-def wishing(given: Service, **wishes: object) -> Service:
-    """The same with something in it that no gateway does."""
-    wishes = wishes or {"external_traffic_policy": "Local"}
-    return msgspec.structs.replace(given, spec=msgspec.structs.replace(given.spec, **wishes))
-
-
-@pytest.mark.parametrize(
-    ("wishes", "expected"),
-    [
-        ({"session_affinity": "None", "external_traffic_policy": "Cluster"}, ()),
-        ({"load_balancer_source_ranges": ("192.0.2.0/24",), "session_affinity": "ClientIP"}, ()),
-        ({"external_traffic_policy": "Local"}, ("spec.externalTrafficPolicy Local",)),
-    ],
-)
-def test_what_nobody_does_is_not_ignored(wishes: dict[str, object], expected: tuple[str, ...]) -> None:
-    assert mapping.unsupported(wishing(service(), **wishes)) == expected
+def layered(given: Service, layer: str) -> Service:
+    """The same with a layer that its owner chose."""
+    annotations = given.metadata.annotations | {names.LAYER: layer}
+    return msgspec.structs.replace(given, metadata=msgspec.structs.replace(given.metadata, annotations=annotations))
 
 
 @pytest.mark.parametrize(
@@ -105,10 +93,11 @@ def test_what_nobody_does_is_not_ignored(wishes: dict[str, object], expected: tu
         (seen(ours(lb_class="x.org/y", shown="198.51.100.1"), served=True), LetGo()),
         (seen(ours(lb_class="x.org/y", shown="198.51.100.1", port=PORT), port_is_ours=True, served=True), Forget()),
         # something in it that nobody does
-        (seen(wishing(service())), Rest(Reason.NOT_SUPPORTED)),
-        (seen(wishing(mapped(ADDRESS)), port_is_ours=True), Clear()),
-        (seen(wishing(ours()), served=True), LetGo()),
-        (seen(said(wishing(service()))), Rest(Reason.NOT_SUPPORTED)),
+        (seen(layered(service(), "nodes")), Rest(Reason.BAD_ANNOTATION)),
+        (seen(layered(mapped(ADDRESS), ""), port_is_ours=True), Clear()),
+        (seen(layered(ours(), "nodes"), served=True), LetGo()),
+        (seen(said(layered(service(), "nodes"))), Rest(Reason.BAD_ANNOTATION)),
+        (seen(layered(service(), "node")), Manage()),
         # can be managed, not bound
         (seen(service()), Manage()),
         (seen(service(shown="198.51.100.1")), Rest(Reason.FOREIGN_ADDRESS)),

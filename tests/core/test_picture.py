@@ -4,6 +4,8 @@ import msgspec
 
 from mooring.core import gateway_document
 from mooring.core.addresses import Addresses, Place
+from mooring.core.backends import Known
+from mooring.core.nodes import Usable
 from mooring.core.picture import Gateways, Picture, acknowledged
 from mooring.model import names
 from mooring.model.cloud import FixedIp, NetworkId, Port, PortId, ProjectId, SubnetId
@@ -21,6 +23,7 @@ from mooring.model.kubernetes import (
     ServiceSpec,
     ServiceStatus,
 )
+from mooring.model.reasons import Reason
 
 A, B = PortId("a"), PortId("b")
 NOBODY = Gateways()
@@ -42,8 +45,10 @@ def service(name: str, *numbers: int, on: str = "", shown: str = "") -> Service:
     )
 
 
-def slices(*addresses: str) -> tuple[EndpointSlice, ...]:
-    return (EndpointSlice(Meta(), "IPv4", tuple(Endpoint((each,)) for each in addresses), (EndpointPort("", 8080),)),)
+def slices(*addresses: str) -> Known:
+    return Known(
+        (EndpointSlice(Meta(), "IPv4", tuple(Endpoint((each,)) for each in addresses), (EndpointPort("", 8080),)),)
+    )
 
 
 def painted(*services: Service) -> Picture:
@@ -62,8 +67,8 @@ WEB = service("web", 80, on="a")
 def test_who_came_first_keeps_it_and_the_other_knows_who_has_it() -> None:
     rival = service("rival", 80, on="a")
     picture = painted(WEB, rival)
-    assert picture.seen(WEB, (), NOBODY).fits
-    [leg] = picture.seen(rival, (), NOBODY).legs
+    assert picture.seen(WEB, Known(), NOBODY).fits
+    [leg] = picture.seen(rival, Known(), NOBODY).legs
     assert (leg.fits, leg.rival, leg.candidate) == (False, Name("shop", "web"), B)
     assert picture.forwards(rival, slices("10.244.1.5")) == ()
 
@@ -72,15 +77,15 @@ def test_what_is_given_is_nobody_elses_before_the_service_says_so() -> None:
     picture = painted()
     first, second = service("first", 80), service("second", 80)
     picture.give(first, (A,))
-    assert picture.seen(second, (), NOBODY).legs[0].candidate == B
-    assert picture.seen(first, (), NOBODY).legs[0].candidate == A
+    assert picture.seen(second, Known(), NOBODY).legs[0].candidate == B
+    assert picture.seen(first, Known(), NOBODY).legs[0].candidate == A
 
 
 def test_a_port_that_is_gone_is_offered_to_nobody() -> None:
     picture = painted(WEB)
     picture.addresses.replace([port("b", "10.0.0.6")], [], [])
     picture.offer()
-    seen = picture.seen(WEB, (), NOBODY)
+    seen = picture.seen(WEB, Known(), NOBODY)
     assert (seen.port_is_ours, seen.fits, seen.legs[0].candidate) == (False, False, B)
     assert picture.used() == {A}
 
@@ -103,25 +108,47 @@ def test_what_is_served_follows_service_endpoints_and_address() -> None:
     assert picture.used() == frozenset()
 
 
+def test_nodes_matter_to_who_is_sent_there() -> None:
+    """Of many Services at the layer of pods none is made anew when a node goes."""
+    picture = painted(WEB)
+    one, two = (
+        msgspec.structs.replace(slices("10.244.1.5"), nodes=(Usable("n", (at,)),)) for at in ("10.0.1.1", "10.0.1.2")
+    )
+    assert picture.forwards(WEB, one) is picture.forwards(WEB, two)
+    port = ServicePort(80, node_port=30080)
+    spec = msgspec.structs.replace(WEB.spec, ports=(port,))
+    meta = msgspec.structs.replace(WEB.metadata, annotations=WEB.metadata.annotations | {names.LAYER: "node"})
+    web = msgspec.structs.replace(WEB, spec=spec, metadata=meta)
+    assert picture.forwards(web, one)[0].backends == (Backend("10.0.1.1", 30080),)
+    assert picture.forwards(web, two)[0].backends == (Backend("10.0.1.2", 30080),)
+    assert [each.reason for each in picture.seen(web, slices("10.244.1.5"), NOBODY).remarks] == [Reason.NO_NODES]
+
+
+def test_the_operator_chooses_for_who_does_not() -> None:
+    addresses = Addresses(Place("c", NetworkId("n"), SubnetId("s"), layer="cluster"))
+    assert Picture(addresses).layer(WEB) == "cluster"
+    assert painted(WEB).layer(WEB) == "pod"
+
+
 def test_what_the_gateways_have_acknowledged() -> None:
     picture = painted(WEB)
     document = gateway_document.document(picture.forwards(WEB, slices("10.244.1.5")), epoch=1, generation=1, seed=0)
     told = Gateways(acknowledged(document), live=True)
     assert picture.seen(WEB, slices("10.244.1.5"), told).served
     assert picture.seen(WEB, slices("10.244.1.6"), told).served, "endpoints may lag behind for a moment"
-    assert not picture.seen(WEB, (), NOBODY).served
-    assert not picture.seen(WEB, (), msgspec.structs.replace(told, live=False)).served
+    assert not picture.seen(WEB, Known(), NOBODY).served
+    assert not picture.seen(WEB, Known(), msgspec.structs.replace(told, live=False)).served
     moved = service("web", 81, on="a")
     picture.claim(moved)
-    assert not picture.seen(moved, (), told).served
+    assert not picture.seen(moved, Known(), told).served
     gone = service("gone", 82)
-    assert picture.seen(gone, (), Gateways({}, live=False)).served, "nothing is wanted, and nothing is served"
+    assert picture.seen(gone, Known(), Gateways({}, live=False)).served, "nothing is wanted, and nothing is served"
 
 
 def test_an_address_is_known_as_ours_whoever_shows_it() -> None:
     picture = painted()
-    assert picture.seen(service("web", 80, shown="10.0.0.6"), (), NOBODY).shows_ours
-    assert not picture.seen(service("web", 80, shown="198.51.100.1"), (), NOBODY).shows_ours
+    assert picture.seen(service("web", 80, shown="10.0.0.6"), Known(), NOBODY).shows_ours
+    assert not picture.seen(service("web", 80, shown="198.51.100.1"), Known(), NOBODY).shows_ours
 
 
 def test_every_port_needs_an_endpoint() -> None:
@@ -153,28 +180,28 @@ def both_families(*services: Service) -> Picture:
 def test_each_family_has_a_port_of_its_own() -> None:
     new, there = dual("new"), dual("there", on="six,a")
     picture = both_families()
-    assert [each.candidate for each in picture.seen(new, (), NOBODY).legs] == ["six", A]
+    assert [each.candidate for each in picture.seen(new, Known(), NOBODY).legs] == ["six", A]
     picture = both_families(there)
-    seen = picture.seen(there, (), NOBODY)
+    seen = picture.seen(there, Known(), NOBODY)
     assert seen.addresses == ("fd00::5", "10.0.0.5")
     assert {each.address for each in picture.forwards(there, slices("10.244.1.5"))} == {"10.0.0.5", "fd00::5"}
-    assert [each.candidate for each in picture.seen(new, (), NOBODY).legs] == [None, B]
+    assert [each.candidate for each in picture.seen(new, Known(), NOBODY).legs] == [None, B]
 
 
 def test_a_wish_is_granted_or_refused_and_nothing_else_is_given() -> None:
     web = service("web", 80, on="a")
     wishing = dual("new", addresses="10.0.0.5")
-    six, four = both_families(web).seen(wishing, (), NOBODY).legs
+    six, four = both_families(web).seen(wishing, Known(), NOBODY).legs
     assert four.candidate == A, "what it asks for"
     assert four.denied is not None
     assert "shop/web" in four.denied.fact
-    free = both_families().seen(wishing, (), NOBODY).legs[1]
+    free = both_families().seen(wishing, Known(), NOBODY).legs[1]
     assert (free.candidate, free.denied) == (A, None)
-    unknown = both_families().seen(dual("new", addresses="10.0.0.77"), (), NOBODY).legs[1]
+    unknown = both_families().seen(dual("new", addresses="10.0.0.77"), Known(), NOBODY).legs[1]
     assert (unknown.candidate, unknown.denied) == (None, None), "it has to be made"
     assert six.denied is None
     moved = both_families(service("new", 80, on="b")).seen(
-        msgspec.structs.replace(wishing, metadata=dual("new", on="b", addresses="10.0.0.5").metadata), (), NOBODY
+        msgspec.structs.replace(wishing, metadata=dual("new", on="b", addresses="10.0.0.5").metadata), Known(), NOBODY
     )
     assert not moved.legs[1].fits, "it has another one than it asks for"
 
@@ -185,8 +212,8 @@ def test_only_those_of_one_key_share() -> None:
         each.metadata.annotations[names.SHARING_KEY] = key
     keyed, same, other = (with_port(each, number) for each, number in ((keyed, 80), (same, 81), (other, 82)))
     picture = both_families(keyed)
-    assert picture.seen(same, (), NOBODY).legs[1].candidate == A
-    assert picture.seen(other, (), NOBODY).legs[1].candidate == B
+    assert picture.seen(same, Known(), NOBODY).legs[1].candidate == A
+    assert picture.seen(other, Known(), NOBODY).legs[1].candidate == B
 
 
 def with_port(given: Service, number: int) -> Service:

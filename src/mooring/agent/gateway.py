@@ -211,6 +211,7 @@ class Gateway:
             told=self.told.digest,
             left_out=self._left_out if whole else (),
             schemas=gateway_document.SCHEMAS,
+            snat=self._choices.mode.source,
         )
 
     @property

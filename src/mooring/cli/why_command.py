@@ -102,6 +102,9 @@ def _gateway(found: GatewayReport) -> tuple[str, str, str]:
 def _endpoints(found: EndpointsReport) -> list[str]:
     slices = f"{found.slices} EndpointSlice{'' if found.slices == 1 else 's'}"
     lines = [f"Endpoints: {found.ready} of {found.endpoints} ready, in {slices}."]
+    if found.layer != "pod":
+        where = {"node": "NodePorts of the nodes", "cluster": "its cluster IP"}[found.layer]
+        lines.append(f"Layer {found.layer}: packets go to {where}.")
     return lines + [f"Port {each.port} has none." for each in found.ports if not each.endpoints]
 
 

@@ -125,6 +125,11 @@ class Agents:
         """Whether every live gateway holds a document."""
         return all(holds(each.state, document) for each in self.gateways.values() if self._counts(each))
 
+    def snat(self) -> frozenset[str]:
+        """Whom backends see, by what the live gateways say; one that is too old says nothing."""
+        counting = (each.state.snat for each in self.gateways.values() if self._counts(each))
+        return frozenset(counting) - {""}
+
     def left_out(self, document: Document) -> dict[str, tuple[str, LeftOut]]:
         """What a live gateway does not serve of its document: by Service, who does not, and the first thing."""
         counting = [each for each in self.gateways.values() if self._counts(each)]

@@ -1,4 +1,4 @@
-"""The controller as a whole: follow Services and endpoints always, lead whenever it is our turn."""
+"""The controller as a whole: follow Services and what is behind them always, lead whenever it is our turn."""
 
 import asyncio
 import functools
@@ -12,7 +12,7 @@ from structlog.typing import FilteringBoundLogger
 from mooring.cloud.api import Cloud
 from mooring.controller.agents import Agents
 from mooring.controller.fence import FencedSender, FencedTransport
-from mooring.controller.leader import BY_SERVICE, Followed, Leader, Times
+from mooring.controller.leader import BY_NAMESPACE, BY_SERVICE, Followed, Leader, Times
 from mooring.controller.ports import Ports
 from mooring.controller.pushing import Pushing
 from mooring.core import claims, endpoints, gateway_document
@@ -20,11 +20,11 @@ from mooring.core.addresses import Addresses, Place
 from mooring.core.picture import Picture
 from mooring.kube.api import Api
 from mooring.kube.election import Election, Term
-from mooring.kube.kinds import ENDPOINT_SLICES, SERVICES
+from mooring.kube.kinds import ENDPOINT_SLICES, NETWORK_POLICIES, NODES, SERVICES
 from mooring.kube.recorder import Recorder
 from mooring.kube.reflector import Reflector
 from mooring.kube.store import Store
-from mooring.model.kubernetes import EndpointSlice, Name
+from mooring.model.kubernetes import EndpointSlice, Name, NetworkPolicy
 from mooring.wire.calls import Calls
 from mooring.wire.http import Sender, Transport
 from mooring.wire.patient import PatientSender, PatientTransport
@@ -82,11 +82,15 @@ class Controller:
         self._times = times
         self._log = log
         settle = functools.partial(claims.settled, wanted=place.services)
-        self.followed = Followed(Store(taken_as=settle), Store({BY_SERVICE: _service_of}))
+        self.followed = followed = Followed(
+            Store(taken_as=settle), Store({BY_SERVICE: _service_of}), Store(), Store({BY_NAMESPACE: _namespace_of})
+        )
         api = Api(PatientTransport(outside.kube, outside.kube_calls))
         self._reflectors = (
-            Reflector(api, SERVICES, self.followed.services, chance, trouble=self._trouble("following Services")),
-            Reflector(api, ENDPOINT_SLICES, self.followed.slices, chance, trouble=self._trouble("following endpoints")),
+            Reflector(api, SERVICES, followed.services, chance, trouble=self._trouble("following Services")),
+            Reflector(api, ENDPOINT_SLICES, followed.slices, chance, trouble=self._trouble("following endpoints")),
+            Reflector(api, NODES, followed.nodes, chance, trouble=self._trouble("following nodes")),
+            Reflector(api, NETWORK_POLICIES, followed.policies, chance, trouble=self._trouble("following policies")),
         )
         self._election = Election(
             api,
@@ -104,7 +108,7 @@ class Controller:
     @property
     def known(self) -> bool:
         """Whether everything that it follows has been seen once."""
-        return self.followed.services.complete and self.followed.slices.complete
+        return self.followed.complete
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as tasks:
@@ -145,3 +149,7 @@ class Controller:
 def _service_of(found: EndpointSlice) -> tuple[Name, ...]:
     name = endpoints.service_of(found)
     return (name,) if name else ()
+
+
+def _namespace_of(found: NetworkPolicy) -> tuple[str, ...]:
+    return (found.metadata.namespace,)

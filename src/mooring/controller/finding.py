@@ -63,6 +63,7 @@ async def place(config: Config, api: Api, cloud: Cloud) -> Place:
         wanted.sharing,
         config.services,
         await _subnet_ipv6(config, cloud, NetworkId(network.id)),
+        config.backends.layer,
     )
 
 

@@ -5,7 +5,7 @@ it, and looks again, until there is nothing to do or something to wait for. Ever
 seen, so it does not matter where the leader before was interrupted. Another worker tells the gateways: endpoints are
 followed also while OpenStack lets the first one wait.
 
-Nothing is pushed and nothing is cleaned up before Services, endpoints and ports are completely known.
+Nothing is pushed and nothing is cleaned up before Services, endpoints, nodes and ports are completely known.
 """
 
 import asyncio
@@ -25,7 +25,8 @@ from mooring.controller.housekeeping import Housekeeping
 from mooring.controller.ports import Ports
 from mooring.controller.pushing import Pushing
 from mooring.controller.service_writes import ServiceWrites
-from mooring.core import claims, endpoints, explaining, mapping
+from mooring.core import claims, endpoints, explaining, mapping, nodes
+from mooring.core.backends import Known
 from mooring.core.mapping import Seen
 from mooring.core.picture import Picture
 from mooring.kube import errors
@@ -34,11 +35,13 @@ from mooring.kube.kinds import ENDPOINT_SLICES, SERVICES
 from mooring.kube.queue import WorkQueue
 from mooring.kube.recorder import Recorder
 from mooring.kube.store import Store
-from mooring.model.kubernetes import EndpointSlice, Name, Service
+from mooring.model import names
+from mooring.model.kubernetes import EndpointSlice, Name, NetworkPolicy, Node, Service
 from mooring.model.reasons import Trouble
 from mooring.model.steps import Annotate, MakePort, Push, Rest, Tell
 
 BY_SERVICE = "by service"
+BY_NAMESPACE = "by namespace"
 BEGIN_AGAIN = 5.0
 """Nothing else is done before the beginning has succeeded: it does not wait for long."""
 PASSING = 10.0
@@ -74,13 +77,24 @@ class Followed(Struct, frozen=True):
 
     services: Store[Service]
     slices: Store[EndpointSlice]
+    nodes: Store[Node]
+    policies: Store[NetworkPolicy]
+
+    @property
+    def complete(self) -> bool:
+        return all(each.complete for each in (self.services, self.slices, self.nodes, self.policies))
 
     async def filled(self) -> None:
         await self.services.filled()
         await self.slices.filled()
+        await self.nodes.filled()
+        await self.policies.filled()
 
     def slices_of(self, name: Name) -> tuple[EndpointSlice, ...]:
         return self.slices.by(BY_SERVICE, name)
+
+    def policies_of(self, name: Name) -> tuple[NetworkPolicy, ...]:
+        return self.policies.by(BY_NAMESPACE, name.namespace)
 
 
 class Leader:
@@ -117,6 +131,7 @@ class Leader:
         self._log = log
         self._queue: WorkQueue[Item] = WorkQueue(chance, first=times.first_retry, longest=times.longest_retry)
         self._pushes: WorkQueue[Item] = WorkQueue(chance, first=times.first_retry, longest=times.push_again)
+        self._nodes: tuple[nodes.Usable, ...] = ()
         self._waiting: set[Name] = set()  # for the gateways
         self._live = True, True  # whether there was a gateway, and a holder, when they were last told something
         self._troubles: dict[Name, Trouble] = {}
@@ -221,9 +236,12 @@ class Leader:
         services = sorted(self._services.all(), key=mapping.precedence)
         for service in services:
             self._picture.claim(service)
+        self._nodes = nodes.all_usable(self._followed.nodes.all())
         self._stop_listening = [
             self._services.listen(self._changed),
             self._followed.slices.listen(self._endpoints_changed),
+            self._followed.nodes.listen(self._node_changed),
+            self._followed.policies.listen(self._policy_changed),
         ]
         self._log.info("leading", services=len(services), addresses=len(self._picture.addresses.ports))
         self._tell_gateways()
@@ -236,7 +254,7 @@ class Leader:
         if after is not None:
             self._picture.claim(after)
             self._queue.add(after.name)
-            if before is not None and before.spec != after.spec and mapping.mapped(after):
+            if before is not None and _wishes(before) != _wishes(after) and mapping.mapped(after):
                 self._tell_gateways()  # such as of who may call it
         elif before is not None:
             self._picture.release(before.name)
@@ -263,6 +281,28 @@ class Leader:
             service = self._services.get(name) if name else None
             if service is not None and mapping.mapped(service):
                 self._tell_gateways()
+                self._queue.add(service.name)
+
+    def _node_changed(self, before: Node | None, after: Node | None) -> None:
+        """A node came or went, or says that it lives, which it does every few seconds and which costs nothing."""
+        if nodes.usable(before) == nodes.usable(after):
+            return
+        self._nodes = nodes.all_usable(self._followed.nodes.all())
+        concerned = [
+            each for each in self._services.all() if self._picture.layer(each) == "node" and mapping.mapped(each)
+        ]
+        for service in concerned:
+            self._queue.add(service.name)
+        if concerned:
+            self._tell_gateways()
+
+    def _policy_changed(self, before: NetworkPolicy | None, after: NetworkPolicy | None) -> None:
+        """What is to be told about Services of its namespace may be something else."""
+        if before is not None and after is not None and before.spec == after.spec:
+            return
+        namespace = (after or before or NetworkPolicy()).metadata.namespace
+        for service in self._services.all():
+            if service.metadata.namespace == namespace and mapping.mapped(service):
                 self._queue.add(service.name)
 
     async def _serve(self, name: Name) -> None:
@@ -306,14 +346,16 @@ class Leader:
                 self._log.warning("could not be told", service=str(name), why=str(error))
 
     def _seen(self, service: Service) -> Seen:
-        return self._picture.seen(service, self._followed.slices_of(service.name), self._pushing.gateways())
+        name = service.name
+        known = Known(self._followed.slices_of(name), self._nodes, self._followed.policies_of(name))
+        return self._picture.seen(service, known, self._pushing.gateways())
 
     async def _push(self) -> float | None:
         """Tell the gateways; Services that waited for it go on. What OpenStack has was known once, and is enough."""
         wanted = [
             each
             for service in self._services.all()
-            for each in self._picture.forwards(service, self._followed.slices_of(service.name))
+            for each in self._picture.forwards(service, Known(self._followed.slices_of(service.name), self._nodes))
         ]
         everywhere = await self._pushing.push(wanted)
         gateways = self._pushing.gateways()
@@ -356,6 +398,11 @@ class Leader:
 
 def _has_as_before(before: Service, after: Service) -> bool:
     return (mapping.ports_of(before), mapping.keys(before)) == (mapping.ports_of(after), mapping.keys(after))
+
+
+def _wishes(service: Service) -> tuple[object, ...]:
+    """What its owner wants of the gateways."""
+    return service.spec, service.metadata.annotations.get(names.LAYER)
 
 
 def _called(item: Item) -> str:

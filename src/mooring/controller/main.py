@@ -55,7 +55,7 @@ async def _work(config: Config, ways: Ways, log: FilteringBoundLogger) -> None:
     def ready() -> str | None:
         if not at_work:
             return "not started yet: Kubernetes or OpenStack does not answer"
-        return None if at_work[0].known else "Services and endpoints are not known yet"
+        return None if at_work[0].known else "Services, endpoints, nodes and policies are not all known yet"
 
     async with serving.serving(serving.monitoring(registry, ready), config.controller.monitoring):
         log.info("starting", monitoring=config.controller.monitoring, gateways=sorted(config.gateways))

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from mooring.controller.controller import LEASE
-from mooring.kube.kinds import ENDPOINT_SLICES, EVENTS, LEASES, NAMESPACES, SERVICES, Kind
+from mooring.kube.kinds import ENDPOINT_SLICES, EVENTS, LEASES, NAMESPACES, NETWORK_POLICIES, NODES, SERVICES, Kind
 
 
 class Permission(Struct, frozen=True):
@@ -36,6 +36,9 @@ CONTROLLER = (
     Permission(SERVICES, ("get", "list", "watch", "patch")),
     Permission(SERVICES, ("patch",), subresource="status"),
     Permission(ENDPOINT_SLICES, ("list", "watch")),
+    # Where packets go by NodePorts, and what may keep them from pods.
+    Permission(NODES, ("list", "watch")),
+    Permission(NETWORK_POLICIES, ("list", "watch")),
     # An event stands in the namespace of what it is about.
     Permission(EVENTS, ("create", "patch")),
     # Who may list or watch one object by name has to ask for it by name, and the election does.

@@ -59,4 +59,4 @@ class Pushing:
         """What all live gateways have acknowledged, if they all hold the newest document."""
         agents = self._agents
         known = self._acknowledged if agents.hold(self.document) else None
-        return Gateways(known, agents.live(), agents.holder(), agents.left_out(self.document))
+        return Gateways(known, agents.live(), agents.holder(), agents.left_out(self.document), agents.snat())

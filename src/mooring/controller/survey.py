@@ -25,7 +25,7 @@ from mooring.core.surveyed import Asked, Leader, Owned, Sights, Survey
 from mooring.kube import election
 from mooring.kube.api import Api
 from mooring.kube.errors import KubeError, NotFound
-from mooring.kube.kinds import ENDPOINT_SLICES, LEASES, SERVICES
+from mooring.kube.kinds import ENDPOINT_SLICES, LEASES, NETWORK_POLICIES, NODES, SERVICES
 from mooring.model.config import Config, Services
 from mooring.model.errors import StartRefused
 from mooring.model.kubernetes import Lease
@@ -107,6 +107,8 @@ async def _sights(sources: Sources) -> Sights:
         async with asyncio.TaskGroup() as tasks:
             services = tasks.create_task(sources.api.list(SERVICES))
             slices = tasks.create_task(sources.api.list(ENDPOINT_SLICES))
+            nodes = tasks.create_task(sources.api.list(NODES))
+            policies = tasks.create_task(sources.api.list(NETWORK_POLICIES))
             lease = tasks.create_task(_lease(sources.api))
             owned = tasks.create_task(_owned(sources.cloud, sources.find))
             asked = tasks.create_task(_ask(sources.agents))
@@ -116,7 +118,7 @@ async def _sights(sources: Sources) -> Sights:
             raise
         raise CannotLook(
             f"Kubernetes cannot be looked at: {refused[0]}. See that kubernetes.kubeconfig, or KUBECONFIG, names a "
-            "cluster that answers, and a user who may list Services and EndpointSlices"
+            "cluster that answers, and a user who may list Services, EndpointSlices, nodes and NetworkPolicies"
         ) from failed
     unasked = (Asked(name, failure=why) for name, why in sources.silent.items())
     ours = owned.result()
@@ -129,6 +131,8 @@ async def _sights(sources: Sources) -> Sights:
         owned=ours if isinstance(ours, Owned) else None,
         missing=(ours,) if isinstance(ours, Missing) else (),
         wanted=sources.wanted,
+        nodes=nodes.result().items,
+        policies=policies.result().items,
     )
 
 

@@ -10,6 +10,7 @@ from typing import Literal
 from msgspec import Struct
 
 from mooring.core import mark, wishes
+from mooring.core.layers import Layer
 from mooring.model import names
 from mooring.model.cloud import AddressPair, FloatingIp, FloatingIpId, NetworkId, Port, PortId, SubnetId
 from mooring.model.config import Services
@@ -31,6 +32,8 @@ class Place(Struct, frozen=True):
     services: Services = Services()
     """Which Services are ours, and what they say of their addresses."""
     subnet_ipv6: SubnetId | None = None
+    layer: Layer = "pod"
+    """Where packets of Services go that do not choose themselves."""
 
     @property
     def subnets(self) -> dict[str, SubnetId]:

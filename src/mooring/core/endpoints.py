@@ -28,6 +28,17 @@ def backends(port: ServicePort, address: str, slices: Iterable[EndpointSlice]) -
 
     What no gateway would take is left out, so that it harms nobody else.
     """
+    # All addresses of one endpoint lead to the same place: the first will do.
+    usable = _usable(port, address, slices)
+    return tuple(sorted({Backend(endpoint.addresses[0], number) for endpoint, number in usable})[:MOST])
+
+
+def node_names(port: ServicePort, address: str, slices: Iterable[EndpointSlice]) -> frozenset[str]:
+    """The nodes on which the same endpoints are."""
+    return frozenset(endpoint.node_name for endpoint, _ in _usable(port, address, slices))
+
+
+def _usable(port: ServicePort, address: str, slices: Iterable[EndpointSlice]) -> list[tuple[Endpoint, int]]:
     family = f"IPv{ipaddress.ip_address(address).version}"
     found = [
         (endpoint, number)
@@ -35,11 +46,9 @@ def backends(port: ServicePort, address: str, slices: Iterable[EndpointSlice]) -
         if each.address_type == family
         for number in _numbers(port, each)
         for endpoint in each.endpoints or ()
-        if endpoint.addresses and not _problem(endpoint.addresses[0])
+        if endpoint.addresses and not problem(endpoint.addresses[0])
     ]
-    usable = [each for each in found if ready(each[0])] or [each for each in found if _last_resort(each[0])]
-    # All addresses of one endpoint lead to the same place: the first will do.
-    return tuple(sorted({Backend(endpoint.addresses[0], number) for endpoint, number in usable})[:MOST])
+    return [each for each in found if ready(each[0])] or [each for each in found if _last_resort(each[0])]
 
 
 def left_out(slices: Iterable[EndpointSlice]) -> tuple[str, ...]:
@@ -51,13 +60,14 @@ def left_out(slices: Iterable[EndpointSlice]) -> tuple[str, ...]:
         for endpoint in each.endpoints or ()
         if endpoint.addresses and ready(endpoint)
     ]
-    problems = sorted({problem for address in every if (problem := _problem(address))})
+    problems = sorted({wrong for address in every if (wrong := problem(address))})
     many = len(set(every)) > MOST
     return (*problems, *([f"it has more than {MOST} of them"] if many else []))
 
 
 @functools.lru_cache(maxsize=1 << 15)  # the same endpoints are looked at again with every change
-def _problem(address: str) -> str:
+def problem(address: str) -> str:
+    """Why no gateway would take an address as a backend; nothing, if it would."""
     try:
         plain_address.of_a_host(address)
     except ValueError as error:
@@ -73,6 +83,7 @@ def _numbers(port: ServicePort, found: EndpointSlice) -> Iterable[int]:
 
 
 def ready(endpoint: Endpoint) -> bool:
+    """Kubernetes says it of pods that are not, too, where a Service has publishNotReadyAddresses."""
     return endpoint.conditions.ready is not False
 
 

@@ -6,7 +6,7 @@ They stand on the Service as conditions, and `mooring why` prints them. Words ar
 packet or pod has no place in them.
 """
 
-from mooring.core import claims, mapping
+from mooring.core import claims, layers, mapping
 from mooring.core.mapping import Leg, Seen
 from mooring.model import names
 from mooring.model.kubernetes import Condition, Service
@@ -117,8 +117,8 @@ def _refused(service: Service, reason: Reason) -> Verdict:
             fact = f"Its class is {spec.load_balancer_class}, and {_annotation(service)}"
             fix = "Take the annotation away"
         case _:
-            fact = f"It wants {', '.join(mapping.unsupported(service))}, which the gateways do not do yet"
-            fix = "Take that out of it"
+            fact = f"Its annotation {names.LAYER} says {layers.unknown(service)!r:.60}, and there is no such layer"
+            fix = f"Write one of {', '.join(layers.LAYERS)} there, or take the annotation away"
     return _ill(reason, fact, fix)
 
 
@@ -161,6 +161,8 @@ def _programmed(seen: Seen) -> Verdict:
     lacking = _unreached(seen)
     if lacking is not None:
         return lacking
+    if seen.remarks and not seen.remarks[0].well:
+        return seen.remarks[0]
     if not seen.endpoints:
         return _well(
             Reason.NO_ENDPOINTS,
@@ -174,6 +176,11 @@ def _programmed(seen: Seen) -> Verdict:
             f"All live gateways serve it, but some of its endpoints are left out: {listed}",
             "Take them out of its EndpointSlices",
         )
+    if seen.remarks:
+        facts, fixes = (
+            ". ".join(texts) for texts in zip(*((each.fact, each.fix) for each in seen.remarks), strict=True)
+        )
+        return _well(seen.remarks[0].reason, facts, fixes)
     return _well(Reason.PROGRAMMED, "All live gateways serve it")
 
 

@@ -9,9 +9,11 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from mooring.core import endpoints
+from mooring.core import backends
+from mooring.core.backends import Known
+from mooring.core.layers import Layer
 from mooring.model.gateway import Delta, Document, Forward, Held, LeftOut, Place
-from mooring.model.kubernetes import EndpointSlice, Service
+from mooring.model.kubernetes import Service
 
 SUMS = 1 << 256
 USUAL_AFFINITY = 10800
@@ -21,12 +23,20 @@ SCHEMAS = (1, 2)
 """The versions of documents. In 2 forwards have `affinity` and `sources`."""
 
 
-def forwards(service: Service, address: str, slices: Iterable[EndpointSlice]) -> tuple[Forward, ...]:
-    """What one Service wants served at an address, by the endpoints that its slices tell."""
-    name, kept, allowed = str(service.name), tuple(slices), sources(service, address)
+def forwards(service: Service, address: str, known: Known, layer: Layer) -> tuple[Forward, ...]:
+    """What one Service wants served at an address, by what there is behind it."""
+    name, allowed = str(service.name), sources(service, address)
     ports = {(port.protocol, port.port): port for port in service.spec.ports}
     return tuple(
-        Forward(address, protocol, number, name, endpoints.backends(port, address, kept), affinity(service), allowed)
+        Forward(
+            address,
+            protocol,
+            number,
+            name,
+            backends.of_port(service, port, address, known, layer),
+            affinity(service),
+            allowed,
+        )
         for (protocol, number), port in sorted(ports.items())
     )
 

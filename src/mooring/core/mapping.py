@@ -27,13 +27,13 @@ no              yes       -                    -                     let go: mar
 
 from msgspec import Struct
 
-from mooring.core import claims
+from mooring.core import claims, layers
 from mooring.core.wishes import IPV4, Refused, Wish
 from mooring.model import names
 from mooring.model.cloud import FloatingIpId, PortId
 from mooring.model.gateway import Key
 from mooring.model.kubernetes import Name, Service
-from mooring.model.reasons import Reason
+from mooring.model.reasons import Reason, Verdict
 from mooring.model.steps import Annotate, Clear, Forget, Keep, LetGo, MakePort, Manage, Publish, Push, Rest, Step, Tell
 
 
@@ -81,6 +81,8 @@ class Seen(Struct, frozen=True):
     """Why a live gateway does not serve it, and what to do."""
     endpoints: bool = True
     """Every port of it has an endpoint to send packets to."""
+    remarks: tuple[Verdict, ...] = ()
+    """What else is to be told of where its packets go."""
     ip_mode: str = "Proxy"
     """What its status is to say beside its address: where Proxy, who is in the cluster goes by the gateways too."""
 
@@ -115,7 +117,7 @@ def why_not(service: Service) -> Reason | None:
         return Reason.OPTED_OUT
     if claims.other_backend(service):
         return Reason.CLASS_DISAGREES
-    return Reason.NOT_SUPPORTED if unsupported(service) else None
+    return Reason.BAD_ANNOTATION if layers.unknown(service) is not None else None
 
 
 def of_another_class(service: Service) -> bool:
@@ -124,20 +126,13 @@ def of_another_class(service: Service) -> bool:
 
 
 def can_be_managed(service: Service) -> bool:
-    """Ours by its class, not going away, its owner has not opted out and wants nothing that we cannot do."""
+    """Ours by its class, not going away, its owner has not opted out and says nothing that cannot be."""
     return why_not(service) is None
 
 
 def addressed_to_us(service: Service) -> bool:
     """Whether its owner waits for an answer of ours, be it that we cannot do what it wants."""
-    return why_not(service) in {None, Reason.NOT_SUPPORTED, Reason.CLASS_DISAGREES}
-
-
-def unsupported(service: Service) -> tuple[str, ...]:
-    """What a Service wants and no gateway does yet. A wish is granted or refused, but never ignored."""
-    spec = service.spec
-    found = {"spec.externalTrafficPolicy Local": spec.external_traffic_policy == "Local"}
-    return tuple(wish for wish, wanted in found.items() if wanted)
+    return why_not(service) in {None, Reason.CLASS_DISAGREES, Reason.BAD_ANNOTATION}
 
 
 def marked(service: Service) -> bool:

@@ -4,18 +4,21 @@ The controller keeps it up to date as things change; `mooring why` and `mooring 
 Whose a port is, is told by the Services' annotations and by nothing else.
 """
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
-from mooring.core import endpoints, gateway_document, mapping, wishes
+from mooring.core import backends, endpoints, gateway_document, layers, mapping, wishes
 from mooring.core.addresses import Addresses
 from mooring.core.allocation import Allocations, Wanted
+from mooring.core.backends import Known
+from mooring.core.layers import Layer
 from mooring.core.mapping import Leg, Seen
 from mooring.core.wishes import Refused, Wish
 from mooring.model.cloud import PortId
 from mooring.model.gateway import Document, Forward, LeftOut
-from mooring.model.kubernetes import EndpointSlice, Name, Service
+from mooring.model.kubernetes import Name, Service
 
 GROUPS: Mapping[str, Callable[[Name], str]] = {
     "namespace": lambda name: name.namespace,
@@ -37,6 +40,8 @@ class Gateways(Struct, frozen=True):
     """One of the live ones holds the addresses; else packets go to one of which nothing is known."""
     left_out: Mapping[str, tuple[str, LeftOut]] = {}
     """What one of the live ones does not serve of what it acknowledged: by Service, which gateway, and what."""
+    snat: frozenset[str] = frozenset()
+    """Whom backends see, by what the live ones say of themselves."""
 
     def serve(self, service: Service, wanted: tuple[Forward, ...]) -> bool:
         """Whether they do what a Service wants, be it that it is gone. Endpoints may lag behind for a moment."""
@@ -80,7 +85,7 @@ class _Made(Struct, frozen=True):
     """What was made of a Service, and of what."""
 
     service: Service
-    slices: tuple[EndpointSlice, ...]
+    known: Known
     addresses: tuple[str, ...]
     forwards: tuple[Forward, ...]
 
@@ -125,28 +130,32 @@ class Picture:
         """The ports that somebody has."""
         return self._allocations.used()
 
-    def forwards(self, service: Service, slices: Iterable[EndpointSlice]) -> tuple[Forward, ...]:
+    def layer(self, service: Service) -> Layer:
+        """Where its packets enter the cluster."""
+        return layers.of_service(service, self.addresses.place.layer)
+
+    def forwards(self, service: Service, known: Known) -> tuple[Forward, ...]:
         """What the gateways should serve for a Service."""
         if not mapping.mapped(service):
             return ()
         addresses = tuple(self.addresses.address(each) or "" for each in self._fitting(service))
-        return self._forwards(service, tuple(slices), addresses)
+        return self._forwards(service, known, addresses)
 
-    def _forwards(
-        self, service: Service, slices: tuple[EndpointSlice, ...], addresses: tuple[str, ...]
-    ) -> tuple[Forward, ...]:
-        """Made once for as long as the same Service has the same endpoints: of ten thousand, one has changed."""
+    def _forwards(self, service: Service, known: Known, addresses: tuple[str, ...]) -> tuple[Forward, ...]:
+        """Made once for as long as the same Service has the same backends: of ten thousand, one has changed."""
+        layer = self.layer(service)
+        matters = Known(known.slices, known.nodes if layer == "node" else ())
         made = self._made.get(service.name)
-        if made is None or (made.service, made.slices, made.addresses) != (service, slices, addresses):
-            forwards = tuple(each for at in addresses for each in gateway_document.forwards(service, at, slices))
-            made = _Made(service, slices, addresses, forwards)
+        if made is None or (made.service, made.known, made.addresses) != (service, matters, addresses):
+            forwards = (gateway_document.forwards(service, each, matters, layer) for each in addresses)
+            made = _Made(service, matters, addresses, tuple(itertools.chain.from_iterable(forwards)))
             self._made[service.name] = made
         return made.forwards
 
-    def seen(self, service: Service, slices: Iterable[EndpointSlice], gateways: Gateways) -> Seen:
+    def seen(self, service: Service, known: Known, gateways: Gateways) -> Seen:
         """All that the decision about a Service depends on."""
-        slices = tuple(slices)
-        wanted = self.forwards(service, slices)
+        layer = self.layer(service)
+        wanted = self.forwards(service, known)
         return Seen(
             service,
             self._legs(service),
@@ -155,8 +164,9 @@ class Picture:
             served=gateways.serve(service, wanted),
             live=gateways.live,
             holder=gateways.holder,
-            endpoints=all(each.backends for each in wanted),
-            left_out=(*endpoints.left_out(slices), *_left_out(gateways, service)),
+            endpoints=all(backends.has_endpoints(service, each, known, layer) for each in wanted),
+            left_out=(*(endpoints.left_out(known.slices) if layer == "pod" else ()), *_left_out(gateways, service)),
+            remarks=backends.remarks(service, wanted, known, layer, gateways.snat),
             refused=_refused(gateways, service),
             ip_mode=self.addresses.place.services.ip_mode,
         )

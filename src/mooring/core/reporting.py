@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Iterable, Iterator
 
-from mooring.core import endpoints, mapping, wishes, wording
+from mooring.core import backends, endpoints, layers, mapping, wishes, wording
 from mooring.core.cleaning import CleaningStep, Pair, Unpair
 from mooring.core.surveyed import Survey
 from mooring.model.cloud import Port
@@ -31,6 +31,7 @@ from mooring.model.steps import Rest, Step, Tell
 
 LEAVING = {Reason.ENDING, Reason.NOT_LOAD_BALANCER, Reason.OTHER_CLASS, Reason.OPTED_OUT}
 PASSING = {Reason.NO_ADDRESS_YET, Reason.PORT_TAKEN, Reason.WAITING_FOR_ADDRESS, Reason.WAITING_FOR_GATEWAYS}
+REMARKS = {Reason.BAD_ENDPOINT, Reason.CLIENT_HIDDEN, Reason.NETWORK_POLICY}
 NOT_RUNNING = {Vrrp.FAULT, Vrrp.STOPPED}
 ANY_ADDRESS = {"IPv4": "0.0.0.0", "IPv6": "::"}  # noqa: S104 - nobody listens there: it stands for its family
 CLOSE = 3
@@ -121,6 +122,7 @@ def _state(survey: Survey, service: Service, verdicts: tuple[Verdict, ...], step
     all are well           another             waiting: they are about to be carried out
     no endpoints           -                   refusing
     endpoints left out     -                   served, by the others
+    a word on the source   -                   served
     it comes by itself     -                   waiting
     not ours any more      -                   waiting, while it has something of ours; else other
     something else         -                   stuck
@@ -134,7 +136,7 @@ def _state(survey: Survey, service: Service, verdicts: tuple[Verdict, ...], step
         return "waiting" if survey.ours(service) else "other"
     if reason is Reason.NO_ENDPOINTS:
         return "refusing"
-    if reason is Reason.BAD_ENDPOINT:
+    if reason in REMARKS:
         return "served"
     return "waiting" if reason in PASSING else "stuck"
 
@@ -230,17 +232,19 @@ def _ports(service: Service) -> tuple[str, ...]:
 
 
 def _endpoints(survey: Survey, service: Service) -> EndpointsReport:
-    slices = survey.slices_of(service)
-    every = [endpoint for each in slices for endpoint in each.endpoints or ()]
+    known = survey.known_of(service)
+    layer = layers.of_service(service, survey.sights.owned.place.layer if survey.sights.owned else "pod")
+    every = [endpoint for each in known.slices for endpoint in each.endpoints or ()]
     address = ANY_ADDRESS[wishes.families(service)[0]]
     return EndpointsReport(
-        slices=len(slices),
+        slices=len(known.slices),
         endpoints=len(every),
         ready=sum(endpoints.ready(each) for each in every),
         ports=tuple(
-            PortEndpoints(f"{each.port}/{each.protocol}", len(endpoints.backends(each, address, slices)))
+            PortEndpoints(f"{each.port}/{each.protocol}", len(backends.of_port(service, each, address, known, layer)))
             for each in service.spec.ports
         ),
+        layer=layer,
     )
 
 

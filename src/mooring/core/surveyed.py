@@ -11,8 +11,9 @@ from functools import cached_property
 import msgspec
 from msgspec import Struct
 
-from mooring.core import claims, cleaning, endpoints, explaining, gateway_document, mapping, picture
+from mooring.core import claims, cleaning, endpoints, explaining, gateway_document, mapping, nodes, picture
 from mooring.core.addresses import Addresses, Place
+from mooring.core.backends import Known
 from mooring.core.cleaning import CleaningStep, Remove
 from mooring.core.mapping import Seen
 from mooring.core.picture import Gateways, Picture
@@ -20,12 +21,14 @@ from mooring.model import names
 from mooring.model.cloud import FloatingIp, Port, PortId
 from mooring.model.config import Services
 from mooring.model.gateway import Document, State, Vrrp
-from mooring.model.kubernetes import Condition, EndpointSlice, Name, Service
+from mooring.model.kubernetes import Condition, EndpointSlice, Name, NetworkPolicy, Node, Service
 from mooring.model.reasons import Reason, Trouble, Verdict
 from mooring.model.reports import Missing
 from mooring.model.steps import Annotate, Step
 
 NEVER = float("inf")
+BEHIND = {Reason.NO_NODES.value, Reason.NO_NODE_PORT.value}
+"""What is told of a Service that the gateways serve as well as they can."""
 
 
 class Leader(Struct, frozen=True):
@@ -69,6 +72,8 @@ class Sights(Struct, frozen=True):
     owned: Owned | None
     missing: tuple[Missing, ...] = ()
     wanted: Services = Services()
+    nodes: tuple[Node, ...] = ()
+    policies: tuple[NetworkPolicy, ...] = ()
 
 
 class Survey:
@@ -78,6 +83,10 @@ class Survey:
         self.sights = sights
         settled = (claims.settled(each, sights.wanted) for each in sights.services)
         self.services = {each.name: each for each in sorted(settled, key=lambda each: each.name)}
+        self._nodes = nodes.all_usable(sights.nodes)
+        self._policies: dict[str, list[NetworkPolicy]] = {}
+        for policy in sights.policies:
+            self._policies.setdefault(policy.metadata.namespace, []).append(policy)
         self._slices: dict[Name, list[EndpointSlice]] = {}
         for each in sights.slices:
             if name := endpoints.service_of(each):
@@ -103,9 +112,7 @@ class Survey:
         view, owned = self.picture, self.sights.owned
         if view is None or owned is None:
             return None
-        wanted = [
-            each for service in self.services.values() for each in view.forwards(service, self.slices_of(service))
-        ]
+        wanted = [each for service in self.services.values() for each in view.forwards(service, self.known_of(service))]
         seed = gateway_document.seed(owned.place.cluster)
         return gateway_document.document(wanted, epoch=0, generation=0, seed=seed)
 
@@ -122,10 +129,16 @@ class Survey:
     def gateways(self) -> Gateways:
         acknowledged = None if self.document is None or self.lacking else picture.acknowledged(self.document)
         holder = any(state.vrrp is Vrrp.MASTER for _, state in self.answering)
-        return Gateways(acknowledged, live=bool(self.answering), holder=holder)
+        snat = frozenset(state.snat for _, state in self.answering) - {""}
+        return Gateways(acknowledged, live=bool(self.answering), holder=holder, snat=snat)
 
-    def slices_of(self, service: Service) -> tuple[EndpointSlice, ...]:
-        return tuple(self._slices.get(service.name, ()))
+    def known_of(self, service: Service) -> Known:
+        """What there is behind a Service."""
+        return Known(
+            tuple(self._slices.get(service.name, ())),
+            self._nodes,
+            tuple(self._policies.get(service.metadata.namespace, ())),
+        )
 
     def ours(self, service: Service) -> bool:
         """Whether it is to be served by us, or has something of ours still."""
@@ -140,20 +153,24 @@ class Survey:
         view = view or self.picture
         if view is None:
             return Seen(service, shows_ours=True)
-        seen = view.seen(service, self.slices_of(service), self.gateways)
-        return self._by_the_leader(seen) if self._by_hearsay and mapping.can_be_managed(service) else seen
+        if self._by_hearsay and mapping.can_be_managed(service):
+            return self._by_the_leader(service, view)
+        return view.seen(service, self.known_of(service), self.gateways)
 
     @property
     def _by_hearsay(self) -> bool:
         """No gateway answers here, where the way or a certificate may be missing; who leads may be answered."""
         return not self.answering and self.leads
 
-    def _by_the_leader(self, seen: Seen) -> Seen:
+    def _by_the_leader(self, service: Service, view: Picture) -> Seen:
         """What a leader last wrote about the gateways, which it writes anew as soon as none is live."""
-        said = next((each for each in seen.service.status.conditions if each.type == names.PROGRAMMED), None)
-        served = said is not None and said.status == "True"
-        live = said is None or said.reason != Reason.NO_GATEWAY.value
-        return msgspec.structs.replace(seen, served=served, live=live, holder=True)
+        said = next((each for each in service.status.conditions if each.type == names.PROGRAMMED), None)
+        reason = "" if said is None else said.reason
+        served = said is not None and (said.status == "True" or reason in BEHIND)
+        hidden = frozenset({"vip"} if reason == Reason.CLIENT_HIDDEN.value else ())
+        gateways = msgspec.structs.replace(self.gateways, snat=hidden)
+        seen = view.seen(service, self.known_of(service), gateways)
+        return msgspec.structs.replace(seen, served=served, live=reason != Reason.NO_GATEWAY.value, holder=True)
 
     def verdicts(self, service: Service) -> tuple[Verdict, ...]:
         """Why it is as it is. Where OpenStack could not be asked: as far as that can be told, else what it says."""

@@ -11,7 +11,12 @@ QUIET = {Reason.WAITING_FOR_ADDRESS.value, Reason.NO_ADDRESS_YET.value, Reason.W
 """On the way to something better; the condition is enough."""
 
 
-WORTH_A_WARNING = {Reason.NO_ENDPOINTS.value, Reason.BAD_ENDPOINT.value}
+WORTH_A_WARNING = {
+    Reason.NO_ENDPOINTS.value,
+    Reason.BAD_ENDPOINT.value,
+    Reason.CLIENT_HIDDEN.value,
+    Reason.NETWORK_POLICY.value,
+}
 """We have done our part, and its owner should look at it all the same."""
 
 

@@ -39,5 +39,13 @@ NAMESPACES = Kind(kubernetes.Namespace, version="v1", kind="Namespace", plural="
 ENDPOINT_SLICES = Kind(
     kubernetes.EndpointSlice, group="discovery.k8s.io", version="v1", kind="EndpointSlice", plural="endpointslices"
 )
+NODES = Kind(kubernetes.Node, version="v1", kind="Node", plural="nodes", namespaced=False)
+NETWORK_POLICIES = Kind(
+    kubernetes.NetworkPolicy,
+    group="networking.k8s.io",
+    version="v1",
+    kind="NetworkPolicy",
+    plural="networkpolicies",
+)
 LEASES = Kind(kubernetes.Lease, group="coordination.k8s.io", version="v1", kind="Lease", plural="leases")
 EVENTS = Kind(kubernetes.Event, group="events.k8s.io", version="v1", kind="Event", plural="events")

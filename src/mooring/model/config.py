@@ -147,6 +147,18 @@ class Addresses(Struct, frozen=True, forbid_unknown_fields=True):
     ) = None
 
 
+class Backends(Struct, frozen=True, forbid_unknown_fields=True):
+    layer: Annotated[
+        Literal["pod", "node", "cluster"],
+        Meta(
+            description=(
+                "Where the gateways send packets: straight to the pods, to the NodePort of the nodes, or to the "
+                "cluster IP. A Service chooses another by its annotation `openstack.org/mooring-layer`."
+            )
+        ),
+    ] = "pod"
+
+
 class Gateway(Struct, frozen=True, forbid_unknown_fields=True):
     agent: Annotated[
         str,
@@ -345,6 +357,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     openstack: Annotated[OpenStack, Meta(description="How OpenStack is reached.")] = OpenStack()
     services: Annotated[Services, Meta(description="Which Services are served, and how they say so.")] = Services()
     addresses: Annotated[Addresses, Meta(description="Where the addresses of Services come from.")] = Addresses()
+    backends: Annotated[Backends, Meta(description="Where the packets of Services go.")] = Backends()
     gateways: Annotated[
         Mapping[str, Gateway],
         Meta(description="The gateways: a table for each, `[gateways.NAME]`. A file is the only place for them."),

@@ -129,7 +129,8 @@ class State(Struct, frozen=True, gc=False):
     `held` is what is in force; its digest is that of the document minus what is `left_out`, `told` that of the whole.
     `stale`: it has not heard of a leader for too long, or is behind the newest document, and gives way to others.
     `trouble`: why it could not do what it was told last, or why its host is not as the document says; empty, if all is
-    well. `schemas`: the versions of the documents that it understands.
+    well. `schemas`: the versions of the documents that it understands. `snat`: whom backends see, as it is configured;
+    empty, where it does not say so.
     """
 
     held: Held
@@ -140,6 +141,7 @@ class State(Struct, frozen=True, gc=False):
     told: str = ""
     left_out: tuple[LeftOut, ...] = ()
     schemas: tuple[int, ...] = (1,)
+    snat: str = ""
 
 
 class Refusal(Struct, frozen=True, gc=False):

@@ -84,6 +84,7 @@ class SessionAffinityConfig(Struct, frozen=True, omit_defaults=True, gc=False):
 class ServiceSpec(Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     type: str = "ClusterIP"
     ports: tuple[ServicePort, ...] = ()
+    selector: dict[str, str] = {}
     cluster_ip: str = field(default="", name="clusterIP")
     cluster_ips: tuple[str, ...] = field(default=(), name="clusterIPs")
     ip_families: tuple[str, ...] = ()
@@ -147,6 +148,49 @@ class EndpointSlice(Resource, frozen=True, omit_defaults=True, gc=False):
     address_type: str = ""
     endpoints: tuple[Endpoint, ...] | None = ()
     ports: tuple[EndpointPort, ...] | None = ()
+
+
+class NodeCondition(Struct, frozen=True, omit_defaults=True, gc=False):
+    """Without its times, which tell nothing but that the node lives."""
+
+    type: str = ""
+    status: str = ""
+
+
+class NodeAddress(Struct, frozen=True, omit_defaults=True, gc=False):
+    type: str = ""
+    address: str = ""
+
+
+class NodeStatus(Struct, frozen=True, omit_defaults=True, gc=False):
+    conditions: tuple[NodeCondition, ...] = ()
+    addresses: tuple[NodeAddress, ...] = ()
+
+
+class Node(Resource, frozen=True, omit_defaults=True, gc=False):
+    status: NodeStatus = NodeStatus()
+
+
+class Requirement(Struct, frozen=True, omit_defaults=True, gc=False):
+    """What a selector asks of one label."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+
+class LabelSelector(Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
+    match_labels: dict[str, str] = {}
+    match_expressions: tuple[Requirement, ...] = ()
+
+
+class NetworkPolicySpec(Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
+    pod_selector: LabelSelector = LabelSelector()
+    policy_types: tuple[str, ...] = ()
+
+
+class NetworkPolicy(Resource, frozen=True, omit_defaults=True, gc=False):
+    spec: NetworkPolicySpec = NetworkPolicySpec()
 
 
 class Namespace(Resource, frozen=True, omit_defaults=True, gc=False):

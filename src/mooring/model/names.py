@@ -7,6 +7,7 @@ SHARING_KEY = "openstack.org/mooring-sharing-key"
 KEEP = "openstack.org/mooring-keep-address"
 BACKEND = "openstack.org/mooring-backend"
 EPOCH = "openstack.org/mooring-epoch"
+LAYER = "openstack.org/mooring-layer"
 
 FINALIZER = "openstack.org/mooring"
 CLEANUP_FINALIZER = "service.kubernetes.io/load-balancer-cleanup"
@@ -19,6 +20,7 @@ DELETING_TAG = "mooring-deleting"
 KEEP_TAG = "mooring-keep"
 
 SERVICE_NAME = "kubernetes.io/service-name"
+EXCLUDED = "node.kubernetes.io/exclude-from-external-load-balancers"
 
 CONDITIONS = ("openstack.org/Accepted", "openstack.org/Allocated", "openstack.org/Programmed")
 ACCEPTED, ALLOCATED, PROGRAMMED = CONDITIONS

@@ -18,7 +18,7 @@ class Reason(enum.Enum):
     OPTED_OUT = "OptedOut"
     ENDING = "Ending"
     CLASS_DISAGREES = "ClassDisagrees"
-    NOT_SUPPORTED = "NotSupported"
+    BAD_ANNOTATION = "BadAnnotation"
     FOREIGN_ADDRESS = "ForeignAddress"
     # whether it has an address
     ALLOCATED = "Allocated"
@@ -33,7 +33,11 @@ class Reason(enum.Enum):
     # whether packets reach it
     PROGRAMMED = "Programmed"
     NO_ENDPOINTS = "NoEndpoints"
+    NO_NODES = "NoNodes"
+    NO_NODE_PORT = "NoNodePort"
     BAD_ENDPOINT = "BadEndpoint"
+    CLIENT_HIDDEN = "ClientAddressNotKept"
+    NETWORK_POLICY = "NetworkPolicyApplies"
     NO_GATEWAY = "NoGateway"
     NO_HOLDER = "NoHolder"
     GATEWAY_REFUSES = "GatewayRefuses"

@@ -107,19 +107,23 @@ class VerdictReport(Struct, frozen=True):
 
 
 class PortEndpoints(Struct, frozen=True):
-    """How many endpoints packets to a port, such as `80/TCP`, are sent to."""
+    """How many endpoints, nodes or cluster IPs packets to a port, such as `80/TCP`, are sent to."""
 
     port: str
     endpoints: int
 
 
 class EndpointsReport(Struct, frozen=True):
-    """What the EndpointSlices of a Service say: `ready` of `endpoints`, in so many `slices`."""
+    """What the EndpointSlices of a Service say: `ready` of `endpoints`, in so many `slices`.
+
+    `layer` is where its packets enter the cluster: pod, node or cluster.
+    """
 
     slices: int
     endpoints: int
     ready: int
     ports: tuple[PortEndpoints, ...]
+    layer: str = "pod"
 
 
 class StepReport(Struct, frozen=True):

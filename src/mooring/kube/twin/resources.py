@@ -54,6 +54,8 @@ class Resource(Struct, frozen=True):
     blank: Mapping[str, Json] = {}
     has_status: bool = False
     """Status is written by a path of its own."""
+    made_with_status: bool = False
+    """Who makes an object may say its status at once."""
     status_path_writes_metadata: bool = False
     """That path changes labels, annotations and finalizers too."""
     dotted_names: bool = True

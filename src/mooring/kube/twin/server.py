@@ -9,7 +9,16 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from http import HTTPStatus
 
-from mooring.kube.twin import definitions, endpoint_slices, listing, patches, plain_kinds, reading, services
+from mooring.kube.twin import (
+    cluster_kinds,
+    definitions,
+    endpoint_slices,
+    listing,
+    patches,
+    plain_kinds,
+    reading,
+    services,
+)
 from mooring.kube.twin.answers import (
     HEADERS,
     Refusal,
@@ -55,7 +64,7 @@ class KubeTwin:
         self._sweeping = False
         self._writer = Writer(self._ledger, clock, self._changed)
         self._rights: dict[str, frozenset[Right]] = {}
-        for resource in (*plain_kinds.ALL, endpoint_slices.ENDPOINT_SLICES):
+        for resource in (*plain_kinds.ALL, *cluster_kinds.ALL, endpoint_slices.ENDPOINT_SLICES):
             self._serve(resource)
         self._serve(services.resource(ServiceRules(ipv4=service_ipv4, ipv6=service_ipv6)))
         self._definitions = self._serve(definitions.definitions(clock))

@@ -70,7 +70,7 @@ class Writer:
 
     def _store_new(self, place: Place, tree: Tree) -> Record:
         served, rules = place.served, place.served.resource.rules
-        if served.resource.has_status:
+        if served.resource.has_status and not served.resource.made_with_status:
             tree.pop("status", None)
             if "status" in served.resource.blank:
                 tree["status"] = served.resource.blank["status"]

@@ -1,0 +1,178 @@
+"""Where packets of a Service go by each layer, and what is told about it."""
+
+import msgspec
+import pytest
+
+from mooring.core import backends, layers
+from mooring.core.backends import Known
+from mooring.core.layers import Layer
+from mooring.core.nodes import Usable
+from mooring.model import names
+from mooring.model.gateway import Forward
+from mooring.model.kubernetes import (
+    Endpoint,
+    EndpointConditions,
+    EndpointPort,
+    EndpointSlice,
+    LabelSelector,
+    Meta,
+    NetworkPolicy,
+    NetworkPolicySpec,
+    Service,
+    ServicePort,
+    ServiceSpec,
+)
+from mooring.model.reasons import Reason
+
+V4, V6 = "10.20.0.5", "2001:db8::5"
+HTTP = ServicePort(80, name="http", node_port=30080)
+BARE = ServicePort(80, name="http")
+NODES = (Usable("n1", ("172.30.0.11", "fd00::11")), Usable("n2", ("172.30.0.12",)))
+
+
+def service(port: ServicePort = HTTP, policy: str = "Cluster", layer: str | None = None) -> Service:
+    spec = ServiceSpec(
+        "LoadBalancer",
+        (port,),
+        {"app": "web"},
+        cluster_ip="10.96.0.7",
+        cluster_ips=("10.96.0.7", "fd00:96::7"),
+        external_traffic_policy=policy,
+    )
+    return Service(Meta(name="web", namespace="shop", annotations={names.LAYER: layer} if layer else {}), spec)
+
+
+def on(node: str, address: str = "10.244.1.5", *, ready: bool = True, serving: bool = False) -> Endpoint:
+    return Endpoint((address,), EndpointConditions(ready, serving, serving), node)
+
+
+def known(*found: Endpoint, nodes: tuple[Usable, ...] = NODES, family: str = "IPv4") -> Known:
+    return Known((EndpointSlice(Meta(), family, found, (EndpointPort("http", 8080),)),), nodes)
+
+
+LOCAL = service(policy="Local")
+TWO_NODES = ["172.30.0.11:30080", "172.30.0.12:30080"]
+
+
+@pytest.mark.parametrize(
+    ("layer", "given", "address", "behind", "expected"),
+    [
+        ("pod", service(), V4, known(on("n1")), ["10.244.1.5:8080"]),
+        ("pod", LOCAL, V4, known(on("n9")), ["10.244.1.5:8080"]),
+        ("pod", service(BARE), V4, known(on("n1")), ["10.244.1.5:8080"]),
+        # every usable node, wherever the pods are
+        ("node", service(), V4, known(on("n1")), TWO_NODES),
+        ("node", service(), V4, known(), TWO_NODES),
+        ("node", service(), V6, known(), ["fd00::11:30080"]),
+        ("node", service(), V4, known(nodes=()), []),
+        ("node", service(BARE), V4, known(on("n1")), []),
+        ("node", service(), V4, known(nodes=(Usable("n1", ("127.0.0.1", "nonsense")),)), []),
+        # Local: nodes with an endpoint that is ready; when none is, with one that ends and still serves
+        ("node", LOCAL, V4, known(on("n1")), ["172.30.0.11:30080"]),
+        ("node", LOCAL, V4, known(on("n2"), on("n1", "10.244.1.6", ready=False, serving=True)), ["172.30.0.12:30080"]),
+        ("node", LOCAL, V4, known(on("n2", ready=False), on("n1", ready=False, serving=True)), ["172.30.0.11:30080"]),
+        ("node", LOCAL, V4, known(on("n2", ready=False)), []),
+        ("node", LOCAL, V4, known(on("n9")), []),
+        ("node", LOCAL, V4, known(on("")), []),
+        ("node", LOCAL, V4, known(on("n1", "fd00::5"), family="IPv6"), []),
+        ("node", LOCAL, V6, known(on("n1", "fd00::5"), family="IPv6"), ["fd00::11:30080"]),
+        # the cluster IP, whatever stands behind it
+        ("cluster", service(), V4, known(), ["10.96.0.7:80"]),
+        ("cluster", service(), V6, known(), ["fd00:96::7:80"]),
+        ("cluster", LOCAL, V4, known(on("n1")), ["10.96.0.7:80"]),
+        ("cluster", Service(spec=ServiceSpec(cluster_ip="None")), V4, known(), []),
+        ("cluster", Service(spec=ServiceSpec(cluster_ip="10.96.0.8")), V4, known(), ["10.96.0.8:80"]),
+    ],
+)
+def test_the_backends_of_a_port(layer: Layer, given: Service, address: str, behind: Known, expected: list[str]) -> None:
+    port = given.spec.ports[0] if given.spec.ports else HTTP
+    found = backends.of_port(given, port, address, behind, layer)
+    assert [f"{each.address}:{each.port}" for each in found] == expected
+
+
+@pytest.mark.parametrize(
+    ("annotation", "layer", "unknown"),
+    [
+        (None, "node", None),
+        ("pod", "pod", None),
+        ("cluster", "cluster", None),
+        ("Pod", "node", "Pod"),
+        ("", "node", ""),
+        ("nodes; flush ruleset", "node", "nodes; flush ruleset"),
+    ],
+)
+def test_who_chooses_the_layer(annotation: str | None, layer: str, unknown: str | None) -> None:
+    meta = Meta(annotations={} if annotation is None else {names.LAYER: annotation})
+    assert layers.of_service(Service(meta), "node") == layer
+    assert layers.unknown(Service(meta)) == unknown
+
+
+NEVER, VIP, NOBODY = frozenset({"never"}), frozenset({"never", "vip"}), frozenset[str]()
+EVERY_POD = NetworkPolicy(Meta(name="deny", namespace="shop"))
+SOME_PODS = NetworkPolicy(Meta(name="some", namespace="shop"), NetworkPolicySpec(LabelSelector({"tier": "front"})))
+
+
+def guarded(*policies: NetworkPolicy) -> Known:
+    return msgspec.structs.replace(known(on("n1")), policies=policies)
+
+
+@pytest.mark.parametrize(
+    ("layer", "given", "behind", "snat", "reasons"),
+    [
+        ("pod", service(), known(on("n1")), VIP, []),
+        ("node", service(), known(on("n1")), VIP, []),
+        ("cluster", service(), known(on("n1")), VIP, []),
+        # no node, and no NodePort
+        ("node", service(), known(on("n1"), nodes=()), VIP, [Reason.NO_NODES]),
+        ("node", LOCAL, known(on("n9")), NEVER, [Reason.NO_NODES]),
+        ("node", LOCAL, known(on("n9", ready=False)), NEVER, []),  # that it has no endpoints is told
+        ("node", service(BARE), known(on("n1")), VIP, [Reason.NO_NODE_PORT]),
+        ("pod", service(BARE), known(on("n1")), VIP, []),
+        # the client's address
+        ("pod", LOCAL, known(on("n1")), NEVER, []),
+        ("pod", LOCAL, known(on("n1")), VIP, [Reason.CLIENT_HIDDEN]),
+        ("pod", LOCAL, known(on("n1")), NOBODY, []),  # no gateway says anything of it
+        ("node", LOCAL, known(on("n1")), NEVER, []),
+        ("node", LOCAL, known(on("n1")), frozenset({"masquerade"}), [Reason.CLIENT_HIDDEN]),
+        ("cluster", LOCAL, known(on("n1")), NEVER, [Reason.CLIENT_HIDDEN]),
+        # policies
+        ("pod", service(), guarded(EVERY_POD), NEVER, [Reason.NETWORK_POLICY]),
+        ("pod", LOCAL, guarded(EVERY_POD), VIP, [Reason.CLIENT_HIDDEN, Reason.NETWORK_POLICY]),
+        ("node", service(), guarded(EVERY_POD), VIP, []),
+    ],
+)
+def test_what_is_told(layer: Layer, given: Service, behind: Known, snat: frozenset[str], reasons: list[Reason]) -> None:
+    wanted = [
+        Forward(V4, port.protocol, port.port, "shop/web", backends.of_port(given, port, V4, behind, layer))
+        for port in given.spec.ports
+    ]
+    told = backends.remarks(given, wanted, behind, layer, snat)
+    assert [each.reason for each in told] == reasons
+    assert all(each.fix and each.fact[0].isupper() for each in told)
+    assert [each.well for each in told] == [each not in {Reason.NO_NODES, Reason.NO_NODE_PORT} for each in reasons]
+
+
+def test_policies_that_may_select_are_told_as_such() -> None:
+    [certain] = backends.remarks(service(), (), guarded(EVERY_POD), "pod", VIP)
+    assert "NetworkPolicy deny selects its pods:" in certain.fact
+    [both] = backends.remarks(service(), (), guarded(EVERY_POD, SOME_PODS), "pod", VIP)
+    assert "NetworkPolicy deny selects its pods, and NetworkPolicy some may select its pods:" in both.fact
+    many = [NetworkPolicy(Meta(name=f"p{number}", namespace="shop")) for number in range(9)]
+    [told] = backends.remarks(service(), (), guarded(*many), "pod", VIP)
+    assert "NetworkPolicy p0, p1, p2 and others selects its pods" in told.fact
+
+
+@pytest.mark.parametrize(
+    ("layer", "behind", "expected"),
+    [
+        ("pod", known(on("n1")), True),
+        ("pod", known(), False),
+        ("node", known(on("n1"), nodes=()), True),
+        ("node", known(), False),
+        ("cluster", known(on("n1")), True),
+        ("cluster", known(on("n1", ready=False)), False),
+    ],
+)
+def test_whether_somebody_answers_in_the_end(layer: Layer, behind: Known, expected: bool) -> None:  # noqa: FBT001 - a table
+    forward = Forward(V4, "TCP", 80, "shop/web", backends.of_port(service(), HTTP, V4, behind, layer))
+    assert backends.has_endpoints(service(), forward, behind, layer) is expected
