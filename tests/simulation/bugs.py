@@ -265,6 +265,50 @@ MUTANTS = (
         (("core/endpoints.py", "        for each in slices\n", "        for each in tuple(slices)[:1]\n"),),
     ),
     Bug(
+        "rest, nodes",
+        "nodes that are not ready are sent packets to",
+        (("core/nodes.py", '== ("Ready", "True")', '>= ("Ready", "")'),),
+    ),
+    Bug(
+        "rest, excluded",
+        "nodes that are excluded from load balancers are sent packets to",
+        (("core/nodes.py", "if node is None or names.EXCLUDED in node.metadata.labels:", "if node is None:"),),
+    ),
+    Bug(
+        "rest, local",
+        "externalTrafficPolicy Local is ignored: nodes without an endpoint are sent packets to, and drop them",
+        (("core/backends.py", "if local is None or node.name in local", "if True"),),
+    ),
+    Bug(
+        "rest, cluster",
+        "the layer that the owner of a Service chose is ignored",
+        (("core/layers.py", "return chosen if _is_layer(chosen) else default", "return default"),),
+    ),
+    Bug(
+        "rest, followed",
+        "a node that comes or goes is not taken in",
+        (
+            (
+                LEADER,
+                "        self._nodes = nodes.all_usable(self._followed.nodes.all())\n        concerned",
+                "        concerned",
+            ),
+        ),
+    ),
+    Bug(
+        "rest, policies",
+        "a NetworkPolicy that bears on a Service is not told",
+        (("core/policies.py", 'if answer == "yes"', "if False"),),
+    ),
+    Bug(
+        "B3, nodes",
+        "the gateways are told something before the nodes are known",
+        (
+            (LEADER, "        await self.nodes.filled()\n", ""),
+            (LEADER, "        self._followed.nodes.replace(found.items, found.version)\n", ""),
+        ),
+    ),
+    Bug(
         "S5, conditions",
         "what others say on a Service is overwritten",
         (

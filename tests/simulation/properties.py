@@ -5,12 +5,13 @@ They know nothing of how a controller works, and use nothing of it; only names, 
 the design says that they mean.
 """
 
+import itertools
 from collections.abc import Callable, Iterator
 
 from mooring.model import names
 from mooring.model.cloud import FloatingIp, FloatingIpId, PortId
 from mooring.model.gateway import Key
-from mooring.model.kubernetes import Service
+from mooring.model.kubernetes import EndpointSlice, Service
 from tests.simulation.gateway import GatewayTwin
 from tests.simulation.truth import Effect, Truth, body
 
@@ -165,6 +166,41 @@ def s7_nothing_mapped_is_missing(truth: Truth, effect: Effect) -> Iterator[str]:
             yield f"{gateway.name} was told to forget {service.name}, which the world was sent to"
 
 
+def s7_nobody_is_sent_nowhere(truth: Truth, effect: Effect) -> Iterator[str]:
+    """A gateway that sent packets to backends, which there have been ever since, is not told that there are none.
+
+    Who wants Local is left out: where its endpoints are and which nodes there are is told in two streams.
+    """
+    if effect.server == "kube":
+        _see_backends(truth)
+    gateway = truth.gateways.get(effect.server)
+    if gateway is None or not effect.done:
+        return
+    services = {str(each.name): each for each in truth.services.values()}
+    for forward in gateway.document.forwards:
+        found = services.get(forward.service)
+        if found is None or found.spec.external_traffic_policy == "Local":
+            continue
+        key, v6 = Key(forward.protocol, forward.port), ":" in forward.address
+        state = (gateway.name, *_state(found, key, v6=v6))
+        sent = {(each.address, each.port) for each in forward.backends}
+        if sent and sent <= _backends(found, key, truth, v6=v6):
+            truth.reached.add(state)
+        if not sent and state in truth.reached and truth.steady.get(state[1:]):
+            yield f"{gateway.name} was told that {found.name} has no backends, and it always had"
+
+
+def _see_backends(truth: Truth) -> None:
+    """Remember of every port of every Service whether it has had backends ever since it first had some."""
+    for service in truth.services.values():
+        for key, v6 in itertools.product(_keys(service), (False, True)):
+            state = _state(service, key, v6=v6)
+            if _backends(service, key, truth, v6=v6):
+                truth.steady.setdefault(state, True)
+            elif state in truth.steady:
+                truth.steady[state] = False
+
+
 def stays(truth: Truth, effect: Effect) -> Iterator[str]:
     """An address that the world was told stays, unless its owner, or an operator in the cloud, changed something."""
     if effect.process is None or truth.now < effect.process.deposed_until:
@@ -196,6 +232,7 @@ AFTER_EVERY_EFFECT: dict[str, Property] = {
     "S4": s4_fenced,
     "S5": s5_theirs_is_theirs,
     "S7": s7_nothing_mapped_is_missing,
+    "S7, backends": s7_nobody_is_sent_nowhere,
     "S8": s8_one_generation,
     "stays": stays,
 }
@@ -230,33 +267,95 @@ def _wanted_are_served(truth: Truth) -> Iterator[str]:
 
 
 def _wrong_backends(gateway: GatewayTwin, service: Service, truth: Truth) -> Iterator[str]:
-    """A gateway sends packets to all ready endpoints, and to nobody else."""
+    """A gateway sends packets to all backends of a Service, and to nobody else."""
     for forward in gateway.document.forwards:
         if forward.service == str(service.name):
-            wanted = _endpoints(service, Key(forward.protocol, forward.port), truth, v6=":" in forward.address)
+            wanted = _backends(service, Key(forward.protocol, forward.port), truth, v6=":" in forward.address)
             found = [(each.address, each.port) for each in forward.backends]
             if sorted(wanted) != found:
-                yield f"{gateway.name} sends {service.name} to {found}, its endpoints are {sorted(wanted)}"
+                yield f"{gateway.name} sends {service.name} to {found}, its backends are {sorted(wanted)}"
             allowed = tuple(sorted(service.spec.load_balancer_source_ranges))
             if forward.sources != allowed:
                 yield f"{gateway.name} lets {forward.sources} in to {service.name}, which wants {allowed}"
 
 
 def _wrong_conditions(service: Service, truth: Truth) -> Iterator[str]:
-    """Who is served says so; who has no endpoints says that."""
+    """Who is served says so; who lacks something, or does not get what it asks for, says that."""
     said = {each.type: each for each in service.status.conditions}
+    expected = _reason(service, truth)
     for name in OUR_CONDITIONS:
-        if name not in said or said[name].status != "True":
-            yield f"{service.name} does not say that it is {name}"
+        lost = name == OUR_CONDITIONS[-1] and expected in {"NoNodes", "NoNodePort"}
+        if name not in said or said[name].status != ("False" if lost else "True"):
+            yield f"{service.name} does not say whether it is {name}"
             return
-    bare = not all(
-        _endpoints(service, Key(each.protocol, each.port), truth, v6=family == "IPv6")
-        for each in service.spec.ports
-        for family in _families(service)
-    )
     reason = said[OUR_CONDITIONS[-1]].reason
-    if (reason == "NoEndpoints") != bare:
-        yield f"{service.name} says {reason}, and {'lacks' if bare else 'has'} endpoints"
+    if reason != expected:
+        yield f"{service.name} says {reason}, and should say {expected}"
+
+
+def _reason(service: Service, truth: Truth) -> str:
+    """What the last of its conditions should say."""
+    families = [each == "IPv6" for each in _families(service)]
+    wanted = list(itertools.product(_keys(service), families))
+    if _layer(service) == "node" and not all(each.node_port for each in service.spec.ports):
+        return "NoNodePort"
+    if _layer(service) == "node" and any(
+        _endpoints(service, key, truth, v6=v6) and not _backends(service, key, truth, v6=v6) for key, v6 in wanted
+    ):
+        return "NoNodes"
+    if not all(_endpoints(service, key, truth, v6=v6) for key, v6 in wanted):
+        return "NoEndpoints"
+    if service.spec.external_traffic_policy == "Local":
+        return "ClientAddressNotKept"  # the gateways of these worlds put the Service's address in its place
+    guarded = any(
+        each.name.namespace == service.name.namespace
+        and each.spec.pod_selector.match_labels.items() <= service.spec.selector.items()
+        for each in truth.policies.values()
+    )
+    return "NetworkPolicyApplies" if guarded and _layer(service) == "pod" else "Programmed"
+
+
+def _backends(service: Service, key: Key, truth: Truth, *, v6: bool) -> set[tuple[str, int]]:
+    """Where packets to a port of a Service, at an address of this family, should go."""
+    ports = [each for each in service.spec.ports if (each.protocol, each.port) == (key.protocol, key.port)]
+    if _layer(service) == "cluster":
+        return set() if v6 else {(service.spec.cluster_ip, key.port)}
+    if _layer(service) == "pod":
+        return _endpoints(service, key, truth, v6=v6)
+    local = {
+        endpoint.node_name
+        for found in _slices(service, truth)
+        for endpoint in found.endpoints or ()
+        if endpoint.conditions.ready
+    }
+    return {
+        (address.address, port.node_port)
+        for node in truth.nodes.values()
+        if "node.kubernetes.io/exclude-from-external-load-balancers" not in node.metadata.labels
+        and ("Ready", "True") in {(each.type, each.status) for each in node.status.conditions}
+        and (service.spec.external_traffic_policy != "Local" or node.metadata.name in local)
+        for address in node.status.addresses
+        if address.type == "InternalIP" and (":" in address.address) is v6
+        for port in ports
+        if port.node_port
+    }
+
+
+def _layer(service: Service) -> str:
+    return service.metadata.annotations.get("openstack.org/mooring-layer", "pod")
+
+
+def _state(service: Service, key: Key, *, v6: bool) -> tuple[object, ...]:
+    """A port of a Service for as long as its owner wants the same of it."""
+    ports = tuple(service.spec.ports)
+    return service.metadata.uid, key, v6, _layer(service), ports, service.spec.external_traffic_policy
+
+
+def _slices(service: Service, truth: Truth) -> Iterator[EndpointSlice]:
+    for found in truth.slices.values():
+        label = found.metadata.labels.get("kubernetes.io/service-name")
+        if (found.name.namespace, label) == (service.name.namespace, service.name.name):
+            yield found
 
 
 def _endpoints(service: Service, key: Key, truth: Truth, *, v6: bool) -> set[tuple[str, int]]:
@@ -264,9 +363,7 @@ def _endpoints(service: Service, key: Key, truth: Truth, *, v6: bool) -> set[tup
     named = {each.name for each in service.spec.ports if (each.protocol, each.port) == (key.protocol, key.port)}
     return {
         (address, number.port or 0)
-        for found in truth.slices.values()
-        if found.name.namespace == service.name.namespace
-        and found.metadata.labels.get("kubernetes.io/service-name") == service.name.name
+        for found in _slices(service, truth)
         for number in found.ports or ()
         if number.name in named and number.protocol == key.protocol
         for endpoint in found.endpoints or ()
@@ -332,7 +429,7 @@ def _nothing_is_left_on(service: Service, truth: Truth) -> Iterator[str]:
     if _has_ours(service) or service.deleting:
         yield f"{service.name} still bears something of ours"
     said = {each.type: each.reason for each in service.status.conditions if each.type in OUR_CONDITIONS}
-    if said:
+    if said and not (_impossible(service) and said == {OUR_CONDITIONS[0]: "BadAnnotation"}):
         yield f"{service.name} still bears conditions of ours"
     shown = {each.ip for each in service.status.load_balancer.ingress}
     if shown & truth.published.get(service.metadata.uid, set()):
@@ -409,6 +506,11 @@ def _strange(service: Service) -> bool:
     spec = service.spec
     other = spec.type == "LoadBalancer" and spec.load_balancer_class != names.GATEWAY_CLASS
     return other and names.FINALIZER not in service.metadata.finalizers
+
+
+def _impossible(service: Service) -> bool:
+    """It says something that cannot be."""
+    return _layer(service) not in {"pod", "node", "cluster"}
 
 
 def _denied(truth: Truth, service: Service) -> bool:

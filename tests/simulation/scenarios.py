@@ -52,6 +52,27 @@ async def _endpoints(world: World, _chance: random.Random) -> None:
     user.pods("web", "10.244.2.5")
 
 
+async def _nodes(world: World, _chance: random.Random) -> None:
+    """Packets by way of nodes and of cluster IPs, while nodes come, are not ready, are excluded, and go."""
+    user = User(world)
+    user.node("n1")
+    user.node("n2", excluded=True)
+    user.expose("web", "80/TCP", annotations={names.LAYER: "node"})
+    user.expose("near", "443/TCP", annotations={names.LAYER: "node"}, externalTrafficPolicy="Local")
+    user.expose("inner", "53/UDP", annotations={names.LAYER: "cluster"})
+    for name in ("web", "near", "inner"):
+        user.pods(name, "10.244.1.5@n1 10.244.3.5@n3")
+    await user.wait(1.0)
+    user.node("n3")
+    user.live("n1", 1)
+    await user.wait(0.2)
+    user.node("n4")
+    user.node("n1", ready=False)
+    await user.wait(0.2)
+    user.delete_node("n4")
+    user.guard("shop", "deny")
+
+
 async def _share(world: World, _chance: random.Random) -> None:
     """Three fit on one address, protocols told apart; the fourth needs another one."""
     user = User(world)
@@ -180,10 +201,14 @@ class Churn:
             self.scale,
             self.speak,
             self.restrict,
+            self.relayer,
+            self.move_nodes,
         )
 
     def begin(self) -> None:
         """Services of others, and now and then somebody who deletes the Lease."""
+        for name in ("n1", "n2"):
+            self._user.node(name)
         self._user.expose("foreign", "80/TCP", ours=False)
         self._user.set_status("foreign", "198.51.100.7")
         if self._chance.random() < 0.3:
@@ -198,7 +223,10 @@ class Churn:
     def expose(self) -> None:
         name = f"{self._chance.choice(('', '', 'other/'))}{self._chance.choice('abc')}{self._made}"
         self._made += 1
-        self._user.expose(name, *_some_ports(self._chance))
+        layer = self._chance.choice((None, None, "node", "cluster"))
+        annotations = {names.LAYER: layer} if layer else {}
+        policy = "Local" if self._chance.random() < 0.2 else "Cluster"
+        self._user.expose(name, *_some_ports(self._chance), annotations=annotations, externalTrafficPolicy=policy)
         self.alive.append(name)
 
     async def delete(self, name: str) -> None:
@@ -254,7 +282,7 @@ class Churn:
 
     async def scale(self, name: str) -> None:
         """Pods come and go."""
-        pods = [f"10.244.1.{number}" for number in range(self._chance.randrange(4))]
+        pods = [f"10.244.{number}.1@n{number}" for number in range(1, self._chance.randrange(1, 5))]
         cut = self._chance.randrange(len(pods) + 1)
         self._user.pods(name, " ".join(pods[:cut]), " ".join(pods[cut:]))
 
@@ -276,6 +304,27 @@ class Churn:
         if self._chance.random() < 0.5:
             self._user.wish(name, "")
 
+    async def relayer(self, name: str) -> None:
+        """Choose another layer, or one that is not there, and perhaps think better of it."""
+        self._user.annotate(name, names.LAYER, self._chance.choice(("pod", "node", "cluster", "nodes", None)))
+        await self.wait(0.1, 5.0)
+        if self._chance.random() < 0.5:
+            self._user.annotate(name, names.LAYER, None)
+
+    async def move_nodes(self, _: str) -> None:
+        """Nodes come, are ready or not, are excluded or not; or somebody guards pods for a while."""
+        if self._chance.random() < 0.3:
+            self._made += 1
+            self._user.guard("shop", f"deny{self._made}", self._chance.choice(("", "a0", "b1")))
+            await self.wait(0.1, 5.0)
+            if self._chance.random() < 0.5:
+                self._user.unguard("shop", f"deny{self._made}")
+            return
+        name = self._chance.choice(("n1", "n2", "n3"))
+        self._user.node(name, ready=self._chance.random() < 0.7, excluded=self._chance.random() < 0.2)
+        if self._chance.random() < 0.2:
+            self._user.delete_node(name)
+
     async def replace(self, name: str) -> None:
         await self.delete(name)
         self.expose()
@@ -292,6 +341,7 @@ SCENARIOS = {
         Scenario("dns", _dns, addresses=1),
         Scenario("thief", _thief, addresses=2),
         Scenario("endpoints", _endpoints, addresses=1),
+        Scenario("nodes", _nodes, addresses=1),
         Scenario("share", _share, addresses=2),
         Scenario("unmap", _unmap, addresses=0),
         Scenario("move", _move, addresses=2),

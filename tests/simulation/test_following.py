@@ -1,5 +1,7 @@
 """What is promised in seconds, on virtual time and without faults: endpoints, gateways and addresses are followed."""
 
+from collections.abc import Callable
+
 import pytest
 
 from mooring.model import names
@@ -60,6 +62,96 @@ def test_who_may_call_is_followed_at_once() -> None:
             await user.wait(SOON)
             found = [forward.sources for gateway in world.gateways.values() for forward in gateway.document.forwards]
             assert found == [ranges] * 2
+
+    World(1, Scripted({})).run(deeds)
+
+
+async def shown(user: User, world: World, name: str) -> None:
+    while not service(world, name).status.load_balancer.ingress:
+        await user.wait(0.1)
+
+
+def test_nodes_are_followed_at_once() -> None:
+    async def deeds(world: World) -> None:
+        user = User(world)
+        user.node("n1")
+        user.expose("web", "80/TCP", annotations={names.LAYER: "node"})
+        user.expose("near", "81/TCP", annotations={names.LAYER: "node"}, externalTrafficPolicy="Local")
+        for name in ("web", "near"):
+            user.pods(name, "10.244.1.5@n1 10.244.2.5@n2")
+            await shown(user, world, name)
+        turns: tuple[tuple[Callable[[], None], list[str]], ...] = (
+            (lambda: user.node("n2"), ["172.30.0.1", "172.30.0.2"] * 2),
+            (lambda: user.node("n3"), ["172.30.0.1", "172.30.0.2", "172.30.0.3", "172.30.0.1", "172.30.0.2"]),
+            (lambda: user.node("n3", excluded=True), ["172.30.0.1", "172.30.0.2"] * 2),
+            (lambda: user.node("n1", ready=False), ["172.30.0.2"] * 2),
+            (lambda: user.pods("near", "10.244.1.5@n1"), ["172.30.0.2"]),
+            (lambda: user.delete_node("n2"), []),
+            (lambda: user.node("n1"), ["172.30.0.1"] * 2),
+        )
+        for number, (turn, expected) in enumerate(turns):
+            turn()
+            await user.wait(SOON)
+            assert backends(world) == [expected] * 2, number
+
+    World(1, Scripted({})).run(deeds)
+
+
+def test_a_layer_is_followed_at_once() -> None:
+    async def deeds(world: World) -> None:
+        user = User(world)
+        user.node("n1")
+        await served(user, world)
+        inside = service(world, "web").spec.cluster_ip
+        for layer, expected in (
+            ("node", "172.30.0.1"),
+            ("cluster", inside),
+            ("pod", "10.244.1.5"),
+            (None, "10.244.1.5"),
+        ):
+            user.annotate("web", names.LAYER, layer)
+            await user.wait(SOON)
+            assert backends(world) == [[expected]] * 2
+
+    World(1, Scripted({})).run(deeds)
+
+
+def test_a_node_that_only_says_that_it_lives_costs_nothing() -> None:
+    async def deeds(world: World) -> None:
+        user = User(world)
+        user.node("n1")
+        user.expose("web", "80/TCP", annotations={names.LAYER: "node"})
+        user.pods("web", "10.244.1.5@n1")
+        await shown(user, world, "web")
+        await user.wait(TIMES.audit + 5.0)
+        quiet = {"event nodes", "event leases", "patch leases", "heartbeat", "get state"}
+        for beat in range(20):
+            before = len(world.trace)
+            user.live("n1", beat)
+            await user.wait(0.1)
+            told = {step.what for step in world.trace[before:]}
+            assert "event nodes" in told
+            if told - quiet:  # an audit came in between
+                assert "list services" in told
+
+    World(1, Scripted({})).run(deeds)
+
+
+def test_a_policy_is_told_at_once() -> None:
+    async def deeds(world: World) -> None:
+        user = User(world)
+        await served(user, world)
+        turns: tuple[tuple[Callable[[], None], str], ...] = (
+            (lambda: user.guard("shop", "deny", "web"), "NetworkPolicyApplies"),
+            (lambda: user.guard("other", "deny"), "NetworkPolicyApplies"),
+            (lambda: user.unguard("shop", "deny"), "Programmed"),
+            (lambda: user.guard("shop", "deny", "shop"), "Programmed"),
+            (lambda: user.guard("shop", "all"), "NetworkPolicyApplies"),
+        )
+        for turn, expected in turns:
+            turn()
+            await user.wait(SOON)
+            assert reasons(world, "web")[-1] == expected
 
     World(1, Scripted({})).run(deeds)
 

@@ -12,7 +12,7 @@ from mooring.kube.twin.server import KubeTwin
 from mooring.kube.twin.watching import Subscription
 from mooring.model import names
 from mooring.model.cloud import FloatingIp, FloatingIpId, Port, PortId
-from mooring.model.kubernetes import EndpointSlice, Name, Resource, Service
+from mooring.model.kubernetes import EndpointSlice, Name, NetworkPolicy, Node, Resource, Service
 from mooring.wire.http import Request, Response
 from tests.simulation.gateway import GatewayTwin
 from tests.simulation.process import Process
@@ -21,6 +21,8 @@ WATCH = (("watch", "1"), ("sendInitialEvents", "true"), ("resourceVersionMatch",
 
 _SERVICES: msgspec.json.Decoder[WatchEvent[Service]] = msgspec.json.Decoder(WatchEvent[Service])
 _SLICES: msgspec.json.Decoder[WatchEvent[EndpointSlice]] = msgspec.json.Decoder(WatchEvent[EndpointSlice])
+_NODES: msgspec.json.Decoder[WatchEvent[Node]] = msgspec.json.Decoder(WatchEvent[Node])
+_POLICIES: msgspec.json.Decoder[WatchEvent[NetworkPolicy]] = msgspec.json.Decoder(WatchEvent[NetworkPolicy])
 
 T = TypeVar("T", bound=Resource)
 Changed = dict[Name, tuple[T | None, T | None]]
@@ -65,14 +67,24 @@ class Truth:
         self.decided = 0.0
         """When what has just happened was sent: what came to be known after that is no matter of it."""
         self.slices: dict[Name, EndpointSlice] = {}
+        self.nodes: dict[Name, Node] = {}
+        self.policies: dict[Name, NetworkPolicy] = {}
+        self.steady: dict[tuple[object, ...], bool] = {}
+        """Whether what a Service wants, once it had backends, has never been without."""
+        self.reached: set[tuple[object, ...]] = set()
+        """What gateways have sent to its true backends."""
         self.gateway_ports: tuple[PortId, ...] = ()
         """The Neutron ports of the gateways, whose lists of addresses hold something of others too."""
         self._events = _watch(kube, "/api/v1/services")
         self._slice_events = _watch(kube, "/apis/discovery.k8s.io/v1/endpointslices")
+        self._node_events = _watch(kube, "/api/v1/nodes")
+        self._policy_events = _watch(kube, "/apis/networking.k8s.io/v1/networkpolicies")
 
     def services_changed(self) -> Changed[Service]:
-        """Take in what happened to Services and endpoints since, and tell of the Services."""
+        """Take in what happened to Services and what is behind them since, and tell of the Services."""
         _take(self._slice_events, _SLICES, self.slices)
+        _take(self._node_events, _NODES, self.nodes)
+        _take(self._policy_events, _POLICIES, self.policies)
         changed = _take(self._events, _SERVICES, self.services, _claimed if self.claim_unclassed else lambda each: each)
         for before, after in changed.values():
             if before is not None and after is not None and _wish(before) != _wish(after):
@@ -80,8 +92,9 @@ class Truth:
         return changed
 
 
-def _wish(service: Service) -> str:
-    return service.spec.load_balancer_ip
+def _wish(service: Service) -> tuple[str, bool]:
+    layer = service.metadata.annotations.get("openstack.org/mooring-layer", "pod")
+    return service.spec.load_balancer_ip, layer in {"pod", "node", "cluster"}
 
 
 def _watch(kube: KubeTwin, path: str) -> Subscription:

@@ -15,6 +15,7 @@ from tests.simulation.world import World
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/mooring-system/leases/mooring-controller"
 HOLD = "example.org/hold"
+NODES = "/api/v1/nodes"
 MERGE = {"content-type": "application/merge-patch+json"}
 
 
@@ -37,16 +38,16 @@ class User:
         self, name: str, *ports: str, annotations: dict[str, str] | None = None, ours: bool = True, **spec: object
     ) -> None:
         """A Service of type LoadBalancer; ports as `80/TCP`."""
-        spec |= {"type": "LoadBalancer", "ports": _ports(ports)}
+        spec |= {"type": "LoadBalancer", "ports": _ports(ports), "selector": {"app": _name(name).name}}
         if ours:
             spec["loadBalancerClass"] = names.GATEWAY_CLASS
         meta = {"name": _name(name).name, "annotations": annotations or {}}
         self._do("POST", _services(name), {"apiVersion": "v1", "kind": "Service", "metadata": meta, "spec": spec})
 
     def pods(self, name: str, *slices: str) -> None:
-        """The endpoints of a Service as they are from now on, a slice for each text: `10.244.1.5 10.244.1.6!`.
+        """The endpoints of a Service as they are from now on, a slice for each text: `10.244.1.5 10.244.1.6@n1!`.
 
-        An exclamation mark stands behind one that is not ready.
+        Behind an at sign stands the node of a pod, an exclamation mark behind one that is not ready.
         """
         service = self._world.truth.services.get(_name(name))
         if service is None:
@@ -63,7 +64,12 @@ class User:
 
     def _slice(self, name: Name, service: Name, text: str, ports: list[dict[str, Any]]) -> None:
         endpoints = [
-            {"addresses": [each.rstrip("!")], "conditions": {"ready": not each.endswith("!")}} for each in text.split()
+            {
+                "addresses": [each.rstrip("!").partition("@")[0]],
+                "conditions": {"ready": not each.endswith("!")},
+                "nodeName": each.rstrip("!").partition("@")[2] or None,
+            }
+            for each in text.split()
         ]
         meta = {"name": name.name, "labels": {"kubernetes.io/service-name": service.name}}
         if name in self._world.truth.slices:
@@ -72,6 +78,40 @@ class User:
         family = "IPv6" if ":" in text else "IPv4"
         kind = {"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": family}
         self._do("POST", _slices(name), {**kind, "metadata": meta, "endpoints": endpoints, "ports": ports})
+
+    def node(self, name: str, *, ready: bool = True, excluded: bool = False) -> None:
+        """A node `n1` as it is from now on, new or not."""
+        conditions = [{"type": "Ready", "status": str(ready)}, {"type": "DiskPressure", "status": "False"}]
+        addresses = [{"type": "InternalIP", "address": f"172.30.0.{name[1:]}"}, {"type": "Hostname", "address": name}]
+        labels = {names.EXCLUDED: "" if excluded else None}
+        if Name("", name) in self._world.truth.nodes:
+            self._do("PATCH", f"{NODES}/{name}", {"metadata": {"labels": labels}})
+            self._do("PATCH", f"{NODES}/{name}/status", {"status": {"conditions": conditions}})
+            return
+        meta = {"name": name, "labels": {names.EXCLUDED: ""} if excluded else {}}
+        node = {"apiVersion": "v1", "kind": "Node", "metadata": meta}
+        self._do("POST", NODES, node | {"status": {"conditions": conditions, "addresses": addresses}})
+
+    def live(self, name: str, beat: int) -> None:
+        """A node says that it lives, as it does every few seconds."""
+        node = self._world.truth.nodes[Name("", name)]
+        conditions = [
+            each | {"lastHeartbeatTime": f"2026-01-01T00:00:{beat:02}Z"}
+            for each in msgspec.to_builtins(node.status.conditions)
+        ]
+        self._do("PATCH", f"{NODES}/{name}/status", {"status": {"conditions": conditions}})
+
+    def delete_node(self, name: str) -> None:
+        self._do("DELETE", f"{NODES}/{name}", {})
+
+    def guard(self, namespace: str, name: str, app: str = "") -> None:
+        """A NetworkPolicy for all pods of a namespace, or for those of one Service."""
+        selector = {"matchLabels": {"app": app}} if app else {}
+        policy = {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": {"name": name}}
+        self._do("POST", _policies(namespace), policy | {"spec": {"podSelector": selector, "policyTypes": ["Ingress"]}})
+
+    def unguard(self, namespace: str, name: str) -> None:
+        self._do("DELETE", f"{_policies(namespace)}/{name}", {})
 
     def say(self, name: str) -> None:
         """Somebody else has something to say on a Service."""
@@ -193,6 +233,10 @@ def _service(text: str) -> str:
 
 def _slices(name: Name) -> str:
     return f"/apis/discovery.k8s.io/v1/namespaces/{name.namespace}/endpointslices"
+
+
+def _policies(namespace: str) -> str:
+    return f"/apis/networking.k8s.io/v1/namespaces/{namespace}/networkpolicies"
 
 
 def _ports(ports: tuple[str, ...]) -> list[dict[str, Any]]:

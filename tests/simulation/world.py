@@ -130,10 +130,7 @@ class World:
         await self._rest()
         self._judge_rest()
         await self._judge_further_pass()
-        for context in self.loop.failures:
-            error = context.get("exception")
-            told = "".join(traceback.format_exception(error)) if error else context["message"]
-            raise Violation(f"a task failed: {told}")
+        self._judge_tasks()
 
     def _start(self, name: str) -> None:
         """A life of a controller, with an identity that no life before it had."""
@@ -258,6 +255,7 @@ class World:
         audits: tuple[object, int] | None = None
         while True:
             if self.loop.time() > self.disturbed_at + DEADLINE:
+                self._judge_tasks()  # who failed does not come to rest
                 raise Violation(f"no rest {DEADLINE:g} s after the last disturbance")
             await asyncio.sleep(5.0)
             settled = LEASE_SECONDS + PAUSE if self._faulted else 1.0  # a lost lease shows late
@@ -269,6 +267,12 @@ class World:
             elif leader.audits > audits[1]:
                 self._at_rest = True
                 return
+
+    def _judge_tasks(self) -> None:
+        for context in self.loop.failures:
+            error = context.get("exception")
+            told = "".join(traceback.format_exception(error)) if error else context["message"]
+            raise Violation(f"a task failed: {told}")
 
     def _judge_rest(self) -> None:
         self._see_neutron()

@@ -31,7 +31,7 @@ from mooring.core.mapping import Seen
 from mooring.core.picture import Picture
 from mooring.kube import errors
 from mooring.kube.api import Api
-from mooring.kube.kinds import ENDPOINT_SLICES, SERVICES
+from mooring.kube.kinds import ENDPOINT_SLICES, NODES, SERVICES
 from mooring.kube.queue import WorkQueue
 from mooring.kube.recorder import Recorder
 from mooring.kube.store import Store
@@ -232,6 +232,8 @@ class Leader:
         """
         await self._pushing.begin()
         await self._relist()  # the watch may lag behind what the leader before us has written
+        found = await self._api.list(NODES)  # and behind what it knew: nobody is sent nowhere for that
+        self._followed.nodes.replace(found.items, found.version)
         await self._house.refresh()
         services = sorted(self._services.all(), key=mapping.precedence)
         for service in services:

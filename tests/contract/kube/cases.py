@@ -14,6 +14,7 @@ MODULES = (
     "deleting",
     "services",
     "plain_kinds",
+    "cluster_kinds",
     "custom",
     "listing",
     "watching",

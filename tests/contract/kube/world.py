@@ -81,6 +81,7 @@ class World:
         self.leases = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
         self.events = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events"
         self.slices = f"/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices"
+        self.policies = f"/apis/networking.k8s.io/v1/namespaces/{namespace}/networkpolicies"
         self.ports = f"/apis/{GROUP}/v1/contractports"
         self._watchers: list[Watcher] = []
         self.plains = f"/apis/{GROUP}/v1/namespaces/{namespace}/contractplains"
