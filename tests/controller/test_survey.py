@@ -12,6 +12,7 @@ from mooring.core import reporting
 from mooring.core.addresses import Place
 from mooring.core.surveyed import Survey
 from mooring.kube.api import Api
+from mooring.model import names
 from mooring.model.errors import StartRefused
 from mooring.model.kubernetes import Lease, LeaseSpec, Meta, Name
 from mooring.model.reports import ServiceReport, StatusReport
@@ -169,6 +170,64 @@ def test_who_has_no_way_to_the_gateways_believes_the_leader() -> None:
     assert states(report) == {"web": ("served", "Programmed")}
     assert [each.why for each in report.missing] == ["no certificate", "the same"]
     assert not report.well
+
+
+async def layered(world: World) -> User:
+    """A Service for each layer and each thing that is told about them."""
+    user = User(world)
+    user.node("n1")
+    user.expose("web", "80/TCP", annotations={names.LAYER: "node"})
+    user.expose("lost", "81/TCP", annotations={names.LAYER: "node"}, local=True)
+    user.expose("inner", "82/TCP", annotations={names.LAYER: "cluster"})
+    user.expose("hidden", "83/TCP", local=True)
+    user.expose("guarded", "84/TCP")
+    user.expose("wrong", "85/TCP", annotations={names.LAYER: "nodes"})
+    for name in ("web", "lost", "inner", "hidden", "guarded"):
+        user.pods(name, "10.244.1.5@n9")
+    user.guard("shop", "deny", "guarded")
+    await user.wait(15.0)
+    return user
+
+
+LAYERED = {
+    "web": ("served", "Programmed"),
+    "lost": ("stuck", "NoNodes"),
+    "inner": ("served", "Programmed"),
+    "hidden": ("served", "ClientAddressNotKept"),
+    "guarded": ("served", "NetworkPolicyApplies"),
+}
+
+
+def test_where_packets_go_and_what_is_in_the_way() -> None:
+    async def deeds(world: World) -> Survey:
+        await layered(world)
+        return await look(world)
+
+    found = scene(deeds)
+    assert states(reporting.status(found)) == LAYERED
+    assert not reporting.plan(found).has_steps
+    told = {name: reporting.why(found, found.services[Name("shop", name)]) for name in (*LAYERED, "wrong")}
+    assert [each.reason for each in told["wrong"].verdicts] == ["BadAnnotation"]
+    assert {name: each.endpoints.layer for name, each in told.items() if name != "wrong"} == {
+        "web": "node",
+        "lost": "node",
+        "inner": "cluster",
+        "hidden": "pod",
+        "guarded": "pod",
+    }
+    assert [each.endpoints for each in told["lost"].endpoints.ports] == [0]
+    assert [each.endpoints for each in told["web"].endpoints.ports] == [1]
+
+
+def test_the_same_is_told_by_who_has_no_way_to_the_gateways() -> None:
+    async def deeds(world: World) -> Survey:
+        await layered(world)
+        apart = msgspec.structs.replace(sources(world), agents={}, silent={"g1": "no certificate", "g2": "the same"})
+        return await survey.survey(apart)
+
+    found = scene(deeds)
+    assert states(reporting.status(found)) == LAYERED
+    assert reporting.plan(found).services == ()
 
 
 async def behind(world: World) -> Survey:

@@ -301,14 +301,6 @@ MUTANTS = (
         (("core/policies.py", 'if answer == "yes"', "if False"),),
     ),
     Bug(
-        "B3, nodes",
-        "the gateways are told something before the nodes are known",
-        (
-            (LEADER, "        await self.nodes.filled()\n", ""),
-            (LEADER, "        self._followed.nodes.replace(found.items, found.version)\n", ""),
-        ),
-    ),
-    Bug(
         "S5, conditions",
         "what others say on a Service is overwritten",
         (

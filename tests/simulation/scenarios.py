@@ -53,14 +53,15 @@ async def _endpoints(world: World, _chance: random.Random) -> None:
 
 
 async def _nodes(world: World, _chance: random.Random) -> None:
-    """Packets by way of nodes and of cluster IPs, while nodes come, are not ready, are excluded, and go."""
+    """Packets by way of nodes, cluster IPs and pods, while nodes come, are not ready, and go; then pods are guarded."""
     user = User(world)
     user.node("n1")
     user.node("n2", excluded=True)
     user.expose("web", "80/TCP", annotations={names.LAYER: "node"})
     user.expose("near", "443/TCP", annotations={names.LAYER: "node"}, externalTrafficPolicy="Local")
     user.expose("inner", "53/UDP", annotations={names.LAYER: "cluster"})
-    for name in ("web", "near", "inner"):
+    user.expose("plain", "25/TCP")
+    for name in ("web", "near", "inner", "plain"):
         user.pods(name, "10.244.1.5@n1 10.244.3.5@n3")
     await user.wait(1.0)
     user.node("n3")

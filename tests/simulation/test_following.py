@@ -186,6 +186,33 @@ def test_endpoints_are_followed_while_openstack_does_not_answer() -> None:
     World(1, plan).run(deeds)
 
 
+def test_nothing_is_told_before_the_nodes_are_known() -> None:
+    """Else a Service at the layer of nodes would have none of them for a moment, after every restart."""
+
+    class Blind(Hanging):
+        def at(self, _number: int, what: str, possible: tuple[Fault, ...]) -> Fault | None:
+            return Fault.ERROR if self.hangs and what.endswith(" nodes") and Fault.ERROR in possible else None
+
+    plan = Blind()
+
+    async def deeds(world: World) -> None:
+        user = User(world)
+        user.node("n1")
+        user.expose("web", "80/TCP", annotations={names.LAYER: "node"})
+        user.pods("web", "10.244.1.5@n1")
+        await shown(user, world, "web")
+        plan.hangs = True
+        await user.kill_leader()
+        await user.wait(2 * TIMES.audit)
+        assert backends(world) == [["172.30.0.1"]] * 2
+        plan.hangs = False
+        user.node("n2")
+        await user.wait(TIMES.audit)
+        assert backends(world) == [["172.30.0.1", "172.30.0.2"]] * 2
+
+    World(1, plan).run(deeds)
+
+
 def test_a_quota_that_is_spent_leaves_one_begun_port_and_not_more() -> None:
     class NoFloatingIps(Hanging):
         def at(self, _number: int, what: str, possible: tuple[Fault, ...]) -> Fault | None:  # noqa: ARG002 - as above

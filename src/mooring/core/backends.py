@@ -126,9 +126,7 @@ def _hidden(service: Service, layer: Layer, snat: frozenset[str]) -> Iterator[Ve
     if layer == "cluster":
         why, fix = "they are reached by way of its cluster IP", "Choose the layer pod or node for it"
     elif snat - {"never"}:
-        seen = {"vip": "the Service's own address", "masquerade": "that of a gateway"}
-        told = " or ".join(seen.get(each, each) for each in sorted(snat - {"never"}))
-        why = f"the gateways put {told} in their place"
+        why = "the gateways put another address in the place of theirs"
         fix = (
             "Set forwarding.snat to never on all gateways, where the nodes answer by way of them; "
             "or set externalTrafficPolicy to Cluster"
