@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from mooring.lab import faults, lifecycle, waiting
+from mooring.lab.errors import CommandError
 from mooring.lab.lab import Lab, open_lab
 from mooring.lab.progress import PlainProgress
 from mooring.lab.spec import SERVICES_V4
@@ -20,6 +21,13 @@ from tests.lab.moored import Moored
 from tests.lab.tenant import Tenant
 
 SENT = re.compile(r": (\d+\.\d+\.\d+\.\d+) \. (\d+)")
+_ANSWER = r"#!/bin/sh\necho Content-type: text/plain; echo; echo $REMOTE_ADDR\n"
+_SERVE = (
+    f"/bin/busybox mkdir -p /www/cgi-bin; /bin/busybox printf '{_ANSWER}' >/www/cgi-bin/who; "
+    "/bin/busybox chmod +x /www/cgi-bin/who; exec httpd -f -p 8080 -h /www"
+)
+WHO = ("/bin/sh", "-c", _SERVE)
+"""A web server that tells whom it sees."""
 SOON = 15.0
 FORGOTTEN = 120.0
 """Longer than until Kubernetes says of a node whose kubelet is dead that it is not ready."""
@@ -158,6 +166,58 @@ def test_local_and_not_on_one_address(product: Moored, tenant: Tenant) -> None:
     assert set(answers(product, address, port=81)) == set(pods(tenant, "shop"))
     says(tenant, "web", "ClientAddressNotKept")
     says(tenant, "shop", "Programmed")
+
+
+@contextmanager
+def keeping_clients(product: Moored) -> Iterator[None]:
+    """Agents that leave the source of packets as it is; nodes answer by way of them anyhow."""
+    lab = product.lab
+    files = [lab.place.etc / f"agent-{gateway}.toml" for gateway in lab.spec.gateway_names]
+    before = [file.read_text() for file in files]
+    for file, text in zip(files, before, strict=True):
+        file.write_text(f'{text}\n[forwarding]\nsnat = "never"\n')
+    for gateway in lab.spec.gateway_names:
+        lifecycle.restart(lab, f"agent-{gateway}", PlainProgress())
+    yield
+    for file, text in zip(files, before, strict=True):
+        file.write_text(text)
+    for gateway in lab.spec.gateway_names:
+        lifecycle.restart(lab, f"agent-{gateway}", PlainProgress())
+
+
+def callers_seen(product: Moored, address: str, port: int) -> str:
+    """Whom a pod saw when the client called it."""
+    told: list[str] = []
+
+    def answered() -> bool:
+        try:
+            url = f"http://{address}:{port}/cgi-bin/who"
+            told.append(product.lab.hosts.run("client", ["curl", "--silent", "--fail", "--max-time", "4", url]).strip())
+        except CommandError:
+            return False
+        return True
+
+    waiting.until(answered, seconds=30, what=f"{address} to tell who called")
+    return told[-1]
+
+
+def test_local_keeps_the_client_where_the_gateways_do(product: Moored, tenant: Tenant) -> None:
+    tenant.deploy("who", image="shell", replicas=2, command=WHO)
+    address_of_client = product.lab.hosts.run("client", ["hostname", "-I"]).split()
+    with keeping_clients(product):
+        expose(tenant, "straight", app="who", port=80, externalTrafficPolicy="Local")
+        expose(tenant, "near", app="who", port=81, layer="node", externalTrafficPolicy="Local")
+        expose(tenant, "far", app="who", port=82, layer="node")
+        address = moored.address(tenant, "straight")
+        for name in ("near", "far"):
+            assert moored.address(tenant, name) == address
+        assert callers_seen(product, address, 80) in address_of_client
+        assert callers_seen(product, address, 81) in address_of_client
+        assert callers_seen(product, address, 82) not in address_of_client
+        for name in ("straight", "near", "far"):
+            says(tenant, name, "Programmed")
+            assert "ClientAddressNotKept" not in moored.reasons(tenant, name).values()
+        tenant.kubectl("delete", "services", "--all", "--wait=true", "--timeout=60s")
 
 
 @contextmanager
