@@ -125,7 +125,12 @@ def guarded(*policies: NetworkPolicy) -> Known:
         # no node, and no NodePort
         ("node", service(), known(on("n1"), nodes=()), VIP, [Reason.NO_NODES]),
         ("node", LOCAL, known(on("n9")), NEVER, [Reason.NO_NODES]),
-        ("node", LOCAL, known(on("n9", ready=False)), NEVER, []),  # that it has no endpoints is told
+        # nobody answers in the end
+        ("node", LOCAL, known(on("n9", ready=False)), NEVER, [Reason.NO_ENDPOINTS]),
+        ("node", service(), known(), NEVER, [Reason.NO_ENDPOINTS]),
+        ("node", service(), known(nodes=()), NEVER, [Reason.NO_ENDPOINTS]),
+        ("cluster", service(), known(on("n1", ready=False)), NEVER, [Reason.NO_ENDPOINTS]),
+        ("pod", service(), known(), NEVER, []),  # the gateways have nowhere to send it, which they tell
         ("node", service(BARE), known(on("n1")), VIP, [Reason.NO_NODE_PORT]),
         ("pod", service(BARE), known(on("n1")), VIP, []),
         # the client's address
@@ -160,19 +165,3 @@ def test_policies_that_may_select_are_told_as_such() -> None:
     many = [NetworkPolicy(Meta(name=f"p{number}", namespace="shop")) for number in range(9)]
     [told] = backends.remarks(service(), (), guarded(*many), "pod", VIP)
     assert "NetworkPolicy p0, p1, p2 and others selects its pods" in told.fact
-
-
-@pytest.mark.parametrize(
-    ("layer", "behind", "expected"),
-    [
-        ("pod", known(on("n1")), True),
-        ("pod", known(), False),
-        ("node", known(on("n1"), nodes=()), True),
-        ("node", known(), False),
-        ("cluster", known(on("n1")), True),
-        ("cluster", known(on("n1", ready=False)), False),
-    ],
-)
-def test_whether_somebody_answers_in_the_end(layer: Layer, behind: Known, expected: bool) -> None:  # noqa: FBT001 - a table
-    forward = Forward(V4, "TCP", 80, "shop/web", backends.of_port(service(), HTTP, V4, behind, layer))
-    assert backends.has_endpoints(service(), forward, behind, layer) is expected

@@ -24,6 +24,7 @@ from mooring.model.kubernetes import EndpointSlice, NetworkPolicy, Service, Serv
 from mooring.model.reasons import Reason, Verdict
 
 FEW = 3
+SEE_PODS = "See that its selector matches pods, that they are ready, and that targetPort is what they listen on"
 
 
 class Known(Struct, frozen=True):
@@ -46,10 +47,8 @@ def of_port(service: Service, port: ServicePort, address: str, known: Known, lay
             return _usable((each, port.port) for each in ours if _same_family(each, address))
 
 
-def has_endpoints(service: Service, forward: Forward, known: Known, layer: Layer) -> bool:
-    """Whether somebody answers what is sent to a Service's port in the end."""
-    if layer == "pod":
-        return bool(forward.backends)
+def has_endpoints(service: Service, forward: Forward, known: Known) -> bool:
+    """Whether somebody answers what is sent to a Service's port in the end, by whatever way."""
     ports = [each for each in service.spec.ports if (each.protocol, each.port) == (forward.protocol, forward.port)]
     return any(endpoints.backends(each, forward.address, known.slices) for each in ports)
 
@@ -62,14 +61,21 @@ def keeps_clients(service: Service) -> bool:
 def remarks(
     service: Service, wanted: Iterable[Forward], known: Known, layer: Layer, snat: frozenset[str]
 ) -> tuple[Verdict, ...]:
-    """What is to be told of where its packets go; what is not well stands alone. `snat` is what the gateways say."""
+    """What is to be told of where its packets go, beside that the gateways have nowhere to send them.
+
+    What is in the way stands alone. `snat` is what the gateways say of theirs.
+    """
+    if layer == "pod":
+        return (*_hidden(service, layer, snat), *_policies(service, known))
+    forwards = tuple(wanted)
+    answered = [each for each in forwards if has_endpoints(service, each, known)]
     if layer == "node":
         lacking = sorted({f"{each.port}/{each.protocol}" for each in service.spec.ports if not each.node_port})
         if lacking:
             return (_no_node_port(lacking),)
-        if not all(each.backends for each in wanted if has_endpoints(service, each, known, layer)):
+        if not all(each.backends for each in answered):
             return (_no_nodes(service),)
-    return (*_hidden(service, layer, snat), *(_policies(service, known) if layer == "pod" else ()))
+    return tuple(_hidden(service, layer, snat)) if len(answered) == len(forwards) else (_no_endpoints(),)
 
 
 def _nodes(service: Service, port: ServicePort, address: str, known: Known) -> tuple[Backend, ...]:
@@ -115,6 +121,11 @@ def _no_nodes(service: Service) -> Verdict:
         "See `kubectl get nodes`, or choose the layer pod",
         well=False,
     )
+
+
+def _no_endpoints() -> Verdict:
+    fact = "All live gateways serve it, and the nodes refuse its connections, because no endpoint of it is ready"
+    return Verdict(Reason.NO_ENDPOINTS, fact, SEE_PODS)
 
 
 def _hidden(service: Service, layer: Layer, snat: frozenset[str]) -> Iterator[Verdict]:

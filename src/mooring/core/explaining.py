@@ -6,7 +6,7 @@ They stand on the Service as conditions, and `mooring why` prints them. Words ar
 packet or pod has no place in them.
 """
 
-from mooring.core import claims, layers, mapping
+from mooring.core import backends, claims, layers, mapping
 from mooring.core.mapping import Leg, Seen
 from mooring.model import names
 from mooring.model.kubernetes import Condition, Service
@@ -167,7 +167,7 @@ def _programmed(seen: Seen) -> Verdict:
         return _well(
             Reason.NO_ENDPOINTS,
             "All live gateways know it, and refuse its connections, because no endpoint of it is ready",
-            "See that its selector matches pods, that they are ready, and that targetPort is what they listen on",
+            backends.SEE_PODS,
         )
     if seen.left_out:
         listed = "; ".join(seen.left_out[:FEW])

@@ -164,7 +164,7 @@ class Picture:
             served=gateways.serve(service, wanted),
             live=gateways.live,
             holder=gateways.holder,
-            endpoints=all(backends.has_endpoints(service, each, known, layer) for each in wanted),
+            endpoints=all(each.backends for each in wanted),
             left_out=(*(endpoints.left_out(known.slices) if layer == "pod" else ()), *_left_out(gateways, service)),
             remarks=backends.remarks(service, wanted, known, layer, gateways.snat),
             refused=_refused(gateways, service),
