@@ -23,6 +23,8 @@ def test_only_tables_of_ours_are_made() -> None:
         (Mode(source="masquerade"), "daddr @vips masquerade", "snat"),
         (Mode(source="never"), "daddr @vips ip saddr @hosts snat ip to", "masquerade"),
         (Mode(source="never"), "(fin | syn | rst | ack) != syn ip saddr . meta l4proto . th sport", "n2"),
+        (Mode(source="never"), "ct state new meta l4proto udp ip saddr . meta l4proto . th sport @backends drop", "n2"),
+        (Mode(source="never"), "sctp sctp chunk init missing ip saddr . meta l4proto . th sport @backends drop", "n2"),
         (Mode(), "vmap @learning", "ct state new tcp flags"),
         (Mode(denied="drop"), "!= @allowed drop", "!= @allowed accept"),
         (Mode(), "!= @allowed accept", "@received"),
@@ -71,6 +73,7 @@ table {ip} mooring_b {{
   chain guard {{ type filter hook forward priority filter; policy accept;
     ct state new ct status dnat meta l4proto tcp {service} vmap @learning
     ct state new ct status dnat meta l4proto udp {service} vmap @learning
+    ct state new ct status dnat meta l4proto sctp {service} vmap @learning
   }}
   chain in {{ type filter hook input priority filter; policy accept;
     ct status dnat ct original {ip} daddr @vips drop

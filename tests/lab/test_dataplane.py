@@ -72,8 +72,13 @@ def with_choices(world: TwoGateways, **forwarding: str) -> TwoGateways:
     agent.forwarding(**forwarding)
     waiting.until(lambda: agent.vrrp() is Vrrp.MASTER, seconds=10, what="it to be master")
     world.tell(*(service(version, count=0, port=9) for version in VIPS))
-    subprocess.run([*world.spaces.enter(agent.name), "conntrack", "-F"], capture_output=True, check=True)
+    flushed(world)
     return world
+
+
+def flushed(world: TwoGateways) -> None:
+    """It knows of no connection."""
+    subprocess.run([*world.spaces.enter(agent_of(world).name), "conntrack", "-F"], capture_output=True, check=True)
 
 
 def agent_of(world: TwoGateways) -> Agent:
@@ -348,6 +353,52 @@ def test_sctp_reaches_its_backends_and_comes_back(world: TwoGateways, version: i
     assert len(answers) == 20
     assert set(answers) == {re.split("[.:]", each)[-1] for each in backends}
     assert "counter packets 20 " in agent_of(world).listed(version, "set", "counted")
+
+
+@both_families
+def test_an_sctp_client_stays_with_its_backend_when_others_come(world: TwoGateways, version: int) -> None:
+    few, many = (service(version, "SCTP", port=7000, count=count, affinity=600) for count in (2, 12))
+    world.tell(few)
+
+    def asked(client: str) -> set[str]:
+        command = [PYTHON, str(PROGRAMS / "sctp.py"), "ask", client, VIPS[version], "7000", "3"]
+        return set(world.spaces.run("client", command).split())
+
+    with world.program("sctp.py", "answer", *(each.address for each in many.backends), who="backends") as server:
+        assert server.hear() == "ready"
+        had = {client: asked(client) for client in CLIENTS[version]}
+        assert all(len(each) == 1 and "silence" not in each for each in had.values()), had
+        world.tell(many)
+        flushed(world)
+        assert {client: asked(client) for client in had} == had
+
+
+@both_families
+def test_what_backends_open_themselves_from_the_port_of_their_service(made: TwoGateways, version: int) -> None:
+    """Where they see clients: SCTP says that it begins and is let through, UDP might be an answer and is not."""
+    world = with_choices(made, snat="never")
+    own, client = MANY[version][0], CLIENTS[version][0]
+    backends = (Backend(own, 30000),)
+    world.tell(*(service(version, protocol, port=7000, backends=backends) for protocol in ("SCTP", "UDP")))
+    world.serve("client", client, port=7001)
+    options = ("--source", own, "--patience", "0.5")
+    asks_sctp = [PYTHON, str(PROGRAMS / "sctp.py"), "ask", own, client, "7000", "1"]
+    with way_back(world, version), world.program("sctp.py", "answer", client) as server:
+        assert server.hear() == "ready"
+        assert world.spaces.run("backends", asks_sctp).split() == [re.split("[.:]", client)[-1]]
+        assert world.asked("UDP", client, 7001, *options, who="backends") == [f"{client} {own}"]
+        assert world.asked("UDP", client, 7001, *options, "--ports", "30000", who="backends") == ["silence"]
+
+
+@contextmanager
+def way_back(world: TwoGateways, version: int) -> Iterator[None]:
+    """The client knows a way to the backends."""
+    route = {4: ["10.2.0.0/24", "via", "10.1.0.11"], 6: ["fd02::/64", "via", "fd01::11"]}[version]
+    world.spaces.run("client", ["ip", "route", "add", *route])
+    try:
+        yield
+    finally:
+        world.spaces.run("client", ["ip", "route", "del", *route])
 
 
 # What ends and what goes on

@@ -37,6 +37,8 @@ SLOTS = 256
 MOST_REMEMBERED = 65536
 """Clients that come back, of all Services together. Those that are one too many are hashed only."""
 
+PROTOCOLS = ("tcp", "udp", "sctp")
+
 Source = Literal["vip", "never", "masquerade"]
 
 
@@ -130,8 +132,7 @@ table {ip} {name} {{
     {_source(family, mode.source)}
   }}
   chain guard {{ type filter hook forward priority filter; policy accept;{_guard(family, mode.source)}
-    ct state new ct status dnat meta l4proto tcp {_service(family)} vmap @learning
-    ct state new ct status dnat meta l4proto udp {_service(family)} vmap @learning
+{_learning(family)}
   }}
   chain in {{ type filter hook input priority filter; policy accept;
     ct status dnat ct original {ip} daddr @vips drop
@@ -175,16 +176,28 @@ def _guard(family: Family, source: Source) -> str:
     """
     if source != "never":
         return ""  # what they answer goes to an address of ours, and stays here (chain `in`)
-    sender = f"{family.name} saddr . meta l4proto . th sport @backends drop"
-    tcp = f"ct state new tcp flags & (fin | syn | rst | ack) != syn {sender}"
-    return f"\n    {tcp}\n    ct state new meta l4proto {{ udp, sctp }} {sender}"
+    answers = (
+        "tcp flags & (fin | syn | rst | ack) != syn",
+        "meta l4proto udp",
+        "meta l4proto sctp sctp chunk init missing",
+    )
+    sender = f"{family.name} saddr . meta l4proto . th sport @backends"
+    return "".join(f"\n    ct state new {each} {sender} drop" for each in answers)
+
+
+def _learning(family: Family) -> str:
+    """New connections to a Service whose clients come back are remembered. nft wants to know the protocol first."""
+    return "\n".join(
+        f"    ct state new ct status dnat meta l4proto {protocol} {_service(family)} vmap @learning"
+        for protocol in PROTOCOLS
+    )
 
 
 def _traffic(family: Family) -> str:
     rules = "\n".join(
         f"    ct direction {direction} ct status dnat meta l4proto {protocol} {_service(family)} @{counted}"
         for direction, counted in (("original", "received"), ("reply", "sent"))
-        for protocol in ("tcp", "udp", "sctp")
+        for protocol in PROTOCOLS
     )
     return f"\n  chain traffic {{ type filter hook forward priority filter + 1; policy accept;\n{rules}\n  }}"
 
