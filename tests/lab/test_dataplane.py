@@ -1,6 +1,7 @@
 """What packets meet at a gateway: whom they reach, who is refused, and what an operator or an intruder can change."""
 
 import collections
+import ipaddress
 import itertools
 import json
 import re
@@ -12,10 +13,23 @@ from contextlib import ExitStack, contextmanager
 import msgspec
 import pytest
 
+from mooring.core import affinity
 from mooring.core.ruleset import FEWEST_CHAINS, TABLES
 from mooring.lab import waiting
 from mooring.model.gateway import Backend, Forward, Vrrp
-from tests.lab.two_gateways import CLIENTS, FAMILY, MANY, PROGRAMS, PYTHON, VIPS, WAYS_OUT, Agent, Program, TwoGateways
+from tests.lab.two_gateways import (
+    CLIENTS,
+    FAMILY,
+    MANY,
+    PROGRAMS,
+    PYTHON,
+    SEED,
+    VIPS,
+    WAYS_OUT,
+    Agent,
+    Program,
+    TwoGateways,
+)
 
 pytestmark = pytest.mark.usefixtures("lab")  # which has installed nftables and keepalived
 
@@ -141,6 +155,16 @@ def test_the_order_of_a_document_does_not_matter(world: TwoGateways) -> None:
 
 
 # Clients that come back
+
+
+@both_families
+def test_the_slot_of_a_client_is_known(world: TwoGateways, version: int) -> None:
+    forward = service(version, count=16, affinity=600)
+    world.tell(forward)
+    slots = affinity.Slots(forward)
+    for client in CLIENTS[version]:
+        owner = slots.owners[affinity.slot(ipaddress.ip_address(client).packed, SEED)]
+        assert chosen(world, forward, source=client) == {slots.backends[owner].address}, client
 
 
 @both_families

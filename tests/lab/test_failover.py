@@ -4,18 +4,22 @@ Here a move is a keepalived that is ended, or a cable that is pulled out. There 
 that keeps track of connections; what a cloud adds to that is not seen here.
 """
 
+import ipaddress
 import json
 import os
+import re
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 
 import msgspec
 import pytest
 
+from mooring.core import affinity
 from mooring.lab import waiting
 from mooring.model.gateway import Backend, Forward, Vrrp
-from tests.lab.two_gateways import CLIENTS, MANY, VIPS, Agent, TwoGateways
+from tests.lab.two_gateways import CLIENTS, MANY, SEED, VIPS, Agent, TwoGateways
 
 pytestmark = pytest.mark.usefixtures("lab")  # which has installed nftables and keepalived
 
@@ -25,6 +29,9 @@ KINDS = ("idle", "active", "server-first", "udp")
 LASTING = ("idle", "active", "server-first")
 MOVES = ("ended", "unplugged", "ended")
 PORTS = "25000"
+NOTHING = [Forward(address, "TCP", 9, "shop/nothing") for address in VIPS.values()]
+"""So that both addresses are there."""
+CROWD = {4: tuple(f"10.1.0.{number}" for number in range(110, 150)), 6: tuple(f"fd01::{n}" for n in range(110, 150))}
 
 
 def service(version: int, protocol: str = "TCP", *, count: int = 4, affinity: int = 0) -> Forward:
@@ -52,7 +59,7 @@ def settled(world: TwoGateways, *forwards: Forward, snat: str = "vip") -> TwoGat
     # Nobody leads them; the first to see that would give way to the other one.
     waiting.until(lambda: all(each.stale() for each in world.agents), seconds=15, what="both to be stale")
     wait_for_two(world)
-    world.tell(*forwards, *(Forward(address, "TCP", 9, "shop/nothing") for address in VIPS.values()))
+    world.tell(*forwards, *NOTHING)
     for agent in world.agents:
         world.spaces.run(agent.name, ["conntrack", "-F"])
     return world
@@ -145,6 +152,58 @@ def test_a_client_comes_back_to_its_backend_by_another_gateway(made: TwoGateways
     settled(world, msgspec.structs.replace(whole, backends=kept))
     move(world, "ended")
     assert chosen() == had
+
+
+@pytest.mark.parametrize("protocol", ["TCP", "UDP"])
+@pytest.mark.parametrize("version", [4, 6])
+def test_clients_stay_with_their_backend_when_others_come_and_a_gateway_dies(
+    made: TwoGateways, version: int, protocol: str
+) -> None:
+    few, more, most = (service(version, protocol, count=count, affinity=600) for count in (4, 6, 8))
+    world = settled(made, few)
+    newest = [world.tell(few, *NOTHING)]
+    clients = CROWD[version]
+    world.spaces.address("client", *clients, options="preferred_lft 0")
+
+    def chosen() -> dict[str, str]:
+        answers = world.asked(protocol, few.address, 80, "--source", ",".join(clients), count=len(clients))
+        return {client: answer.split()[0] for client, answer in zip(clients, answers, strict=True)}
+
+    def strays(wanted: Forward) -> set[str]:
+        """Those whom a gateway that remembers nobody would send elsewhere."""
+        owners = affinity.Slots(wanted)
+        slots = {each: owners.owners[affinity.slot(ipaddress.ip_address(each).packed, SEED)] for each in clients}
+        return {each for each in clients if owners.backends[slots[each]].address != had[each]}
+
+    with world.led(lambda: newest[-1]):
+        wait_for_two(world)
+        had = chosen()
+        for wanted in (more, most):
+            newest.append(world.tell(wanted, *NOTHING))
+            lacking = strays(wanted)
+            seconds = known_after(world, version, lacking)
+            move(world, "ended")
+            kept = sum(here == had[client] for client, here in chosen().items())
+            print(  # noqa: T201 - figures
+                f"IPv{version} {protocol}, endpoints {len(wanted.backends)}: {kept} of {len(clients)} clients stayed, "
+                f"{len(lacking)} would have moved; they were known after {seconds:.1f} s"
+            )
+            assert lacking, "a test that cannot fail"
+            assert kept == len(clients)
+    world.spaces.unaddress("client", *clients)
+
+
+def known_after(world: TwoGateways, version: int, clients: set[str]) -> float:
+    """In how many seconds the gateway that does not hold the addresses knows of clients."""
+    (other,) = (each for each in world.agents if each is not world.holder())
+    begin = time.monotonic()
+    waiting.until(lambda: clients <= remembered(other, version), seconds=10, what=f"{other.name} to know of {clients}")
+    return time.monotonic() - begin
+
+
+def remembered(agent: Agent, version: int) -> set[str]:
+    """The clients that a gateway remembers."""
+    return set(re.findall(r"([0-9a-f.:]+) \. [0-9a-f.:]+ \. \w+ \. 80 ", agent.listed(version, "map", "affinity")))
 
 
 def version_of(forward: Forward) -> int:

@@ -6,22 +6,28 @@ The backends' way out is an address that moves with those of the Services. There
 the client has more addresses, .41 to .50. All backends are addresses of one host.
 """
 
+import asyncio
 import datetime as dt
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
 
+from mooring.cli import logs
+from mooring.controller.agents import Agents
 from mooring.core import gateway_document
 from mooring.core.ruleset import TABLES
 from mooring.host.certificates import Authority, Role
 from mooring.lab import waiting
+from mooring.model.config import Log
 from mooring.model.gateway import Document, Forward, Refusal, State, Vrrp
+from mooring.wire.http import NotSent, Request, Response
 
 PROGRAMS = Path(__file__).parent / "programs"
 PYTHON = "/usr/bin/python3"
@@ -68,6 +74,10 @@ class Namespaces:
     def address(self, name: str, *addresses: str, options: str = "") -> None:
         """More addresses for the front or back interface of a host, in networks that it has."""
         lines = (f"address add {each}/{64 if ':' in each else 24} dev eth0 {options}\n" for each in addresses)
+        self.run(name, ["ip", "-batch", "-"], stdin="".join(lines))
+
+    def unaddress(self, name: str, *addresses: str) -> None:
+        lines = (f"address del {each}/{64 if ':' in each else 24} dev eth0\n" for each in addresses)
         self.run(name, ["ip", "-batch", "-"], stdin="".join(lines))
 
     def join(self, one: str, other: str, interface: str) -> None:
@@ -224,6 +234,15 @@ class Agent:
             f"[forwarding]\n{chosen}"
         )
 
+    def call(self, request: Request) -> Response:
+        """As a controller reaches it."""
+        options = ["--request", request.method, "--write-out", "\n%{http_code}"]
+        options += ["--data-binary", "@-"] if request.writes else []
+        body, _, status = self._call(request.path, *options, stdin=request.body.decode()).rpartition("\n")
+        if not int(status or 0):
+            raise NotSent(f"{self.name} does not answer")
+        return Response(int(status), body=body.encode())
+
     def _call(self, path: str, *options: str, stdin: str = "") -> str:
         command = [*self._spaces.enter(self.name), *self._curl(path, *options)]
         return subprocess.run(command, input=stdin, capture_output=True, text=True, check=False).stdout
@@ -232,6 +251,16 @@ class Agent:
         own = self.folder / "controller"
         tls = ["--cacert", f"{own}/ca.crt", "--cert", f"{own}/tls.crt", "--key", f"{own}/tls.key"]
         return ["curl", "--silent", "--max-time", "10", *tls, *options, f"https://{LISTEN}{path}"]
+
+
+class Wire:
+    """A controller's way to an agent."""
+
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+
+    async def send(self, request: Request) -> Response:
+        return await asyncio.to_thread(self._agent.call, request)
 
 
 class Program:
@@ -314,6 +343,23 @@ class TwoGateways:
                 assert isinstance(answer, State), answer
                 assert answer.held == wanted.held, answer
         return wanted
+
+    @contextmanager
+    def led(self, document: Callable[[], Document]) -> Iterator[None]:
+        """A leader's heartbeats, with all that follows from the answers, until the block ends."""
+        log = logs.make(Log(level="error"), sys.stderr)
+        leader = Agents({each.name: Wire(each) for each in self.agents}, log)
+        loop = asyncio.new_event_loop()
+        task = loop.create_task(leader.beat(document, lambda: None, every=1.0))
+        thread = threading.Thread(target=lambda: loop.run_until_complete(asyncio.wait([task])))
+        thread.start()
+        try:
+            waiting.until(lambda: not any(each.stale() for each in self.agents), seconds=15, what="both to be fresh")
+            yield
+        finally:
+            loop.call_soon_threadsafe(task.cancel)
+            thread.join(15)
+            loop.close()
 
     def holder(self) -> Agent:
         """The gateway that has the addresses; one of them has."""

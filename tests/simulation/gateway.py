@@ -138,9 +138,19 @@ def _agent(machine: Machine) -> Gateway:
 def _answer(gateway: Gateway, request: Request) -> tuple[Response, str]:
     if request.path == "/v1/state":
         return answers.get_state(gateway), ""
+    if request.path == "/v1/clients":
+        return _of_clients(gateway, request), ""
     handler = HANDLERS[request.method, request.path]
     answer = handler(gateway, request.body)
     return answer.response, answer.outcome
+
+
+def _of_clients(gateway: Gateway, request: Request) -> Response:
+    if not request.writes:
+        return answers.get_clients(gateway)
+    heard = answers.heard_clients(gateway, request.body)
+    answer = heard if isinstance(heard, answers.Answer) else answers.put_clients(gateway, heard)
+    return answer.response
 
 
 def in_journal(disk: Disk) -> Document | None:

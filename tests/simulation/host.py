@@ -8,7 +8,7 @@ there with another value, going to a chain that is not there. A change is carrie
 import copy
 import ipaddress
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from mooring.agent.host import Host
 from mooring.core import vrrp
@@ -17,7 +17,7 @@ from mooring.host.disk import DiskError
 from mooring.host.journal import Journal
 from mooring.host.nftables import NftError, NftGone
 from mooring.model.gateway import Vrrp
-from mooring.model.rules import Element, Transaction
+from mooring.model.rules import Element, Recalled, Transaction
 from tests.simulation.disk import Disk
 
 Point = Callable[[str], None]
@@ -34,11 +34,14 @@ class Table:
         self.awake = True
         self.chains: frozenset[str] = frozenset()
         self.maps: dict[str, dict[bytes, Element]] = {}
+        self.left: dict[tuple[str, bytes], float] = {}
+        """How many seconds longer an element lasts. No time passes here."""
 
     def copy(self) -> "Table":
         other = Table()
         other.awake, other.chains = self.awake, self.chains
         other.maps = {name: dict(found) for name, found in self.maps.items()}
+        other.left = dict(self.left)
         return other
 
 
@@ -94,7 +97,31 @@ class Kernel:
     def copy(self, family: str, old: str, new: str, name: str, wanted: Callable[[Element], bool]) -> list[Element]:
         found = [each for each in self.elements(family, old, name) if wanted(each)]
         self.fill(new, found)
+        self.all[family, new].left |= {
+            (name, each.key): left for each, left in self.remembered(family, old, name) if each in found
+        }
         return found
+
+    def remember(self, table: str, recalled: Sequence[Recalled]) -> int:
+        self._point("rules")
+        tables = {where: each.copy() if where[1] == table else each for where, each in self.all.items()}
+        taken = 0
+        for each, seconds, there in recalled:
+            if (each.family, table) not in tables:
+                continue
+            found = _map(tables, each.family, table, each.set)
+            if there == (each.key in found):
+                found[each.key] = each
+                tables[each.family, table].left[each.set, each.key] = seconds
+                taken += 1
+        if taken:
+            self._made(tables)
+        return min(taken, 1)
+
+    def remembered(self, family: str, table: str, name: str) -> Iterator[tuple[Element, float]]:
+        left = _table(self.all, family, table).left
+        for each in self.elements(family, table, name):
+            yield each, left.get((name, each.key), 0.0)
 
     def forget(self, family: str, table: str, name: str, unwanted: Callable[[Element], bool]) -> int:
         found = [each for each in self.elements(family, table, name) if unwanted(each)]
@@ -290,7 +317,8 @@ class Machine:
 
     @property
     def host(self) -> Host:
-        return Host(self._journal(PointedDisk(self.disk, self._point)), self.kernel, self.daemon, self.connections)
+        journal = self._journal(PointedDisk(self.disk, self._point))
+        return Host(journal, self.kernel, self.daemon, self.connections, self.kernel)
 
     def copy(self, point: Point) -> "Machine":
         """Another host that is as this one is now."""

@@ -7,8 +7,10 @@ PUT /v1/document     200 it is in force; 409 something newer is held, or another
 PATCH /v1/document   what differs from what was told last: the same; 409 also if it differs from something else
 GET /v1/state        200
 POST /v1/heartbeat   200; 409 from a leader of an older epoch
+GET /v1/clients      200 clients that others have to know of
+PUT /v1/clients      200 those of another gateway are remembered, as far as they can be; 422 it is nonsense
 
-200 and 409 tell how the gateway is, 422 and 500 why it refused.
+200 and 409 tell how the gateway is, if nothing else was asked for, 422 and 500 why it refused.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,7 +22,9 @@ import msgspec
 from mooring.agent.gateway import Gateway, NotApplied, Outcome
 from mooring.core.gateway_checks import Reason
 from mooring.core.told import Refused
-from mooring.model.gateway import Delta, Document, Heartbeat, Refusal
+from mooring.host.errors import HostError
+from mooring.model.gateway import Clients, Delta, Document, Heartbeat, Refusal
+from mooring.model.rules import Element
 from mooring.wire.http import Response
 
 HEADERS = {"content-type": "application/json"}
@@ -28,7 +32,7 @@ TAKEN = frozenset({Outcome.APPLIED, Outcome.UNCHANGED})
 LONGEST = 512
 """Characters of a name or an address. Kubernetes' own are shorter; those that are not served stand in every answer."""
 
-Told = TypeVar("Told", Document, Delta, Heartbeat)
+Told = TypeVar("Told", Document, Delta, Heartbeat, Clients)
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -89,6 +93,40 @@ def post_heartbeat(gateway: Gateway, body: bytes) -> Answer:
     return Answer(Response(status, HEADERS, msgspec.json.encode(gateway.state(whole=False))), outcome)
 
 
+def get_clients(gateway: Gateway) -> Response:
+    return Response(HTTPStatus.OK, HEADERS, msgspec.json.encode(gateway.memory.clients()))
+
+
+class Recall(msgspec.Struct, frozen=True):
+    """Clients of another gateway, and what is remembered here of any."""
+
+    told: Clients
+    here: dict[Element, float]
+
+
+def heard_clients(gateway: Gateway, body: bytes) -> Recall | Answer:
+    """Look what is remembered, in peace, before clients of another gateway are; or say why they are not."""
+    try:
+        told = _decoded(body, Clients)
+        return Recall(told, gateway.memory.here(told))
+    except Refused as error:
+        return refused(HTTPStatus.UNPROCESSABLE_ENTITY, error.refusal)
+    except HostError as error:
+        return _not_remembered(error)
+
+
+def put_clients(gateway: Gateway, recall: Recall) -> Answer:
+    try:
+        gateway.memory.take(recall.told, recall.here)
+    except HostError as error:
+        return _not_remembered(error)
+    return Answer(Response(HTTPStatus.OK, HEADERS, msgspec.json.encode(gateway.state(whole=False))), "heard")
+
+
+def _not_remembered(error: HostError) -> Answer:
+    return refused(HTTPStatus.INTERNAL_SERVER_ERROR, Refusal(Reason.RULES_REFUSED.value, str(error)))
+
+
 def superseded(gateway: Gateway) -> Answer:
     """Somebody who came later is served instead."""
     return Answer(_state(gateway, HTTPStatus.CONFLICT), Reason.SUPERSEDED.value)
@@ -118,9 +156,9 @@ def _decoded(body: bytes, kind: type[Told]) -> Told:
     return found
 
 
-def _texts(told: Document | Delta | Heartbeat) -> Iterator[str]:
-    """All that is no number."""
-    if isinstance(told, Heartbeat):
+def _texts(told: Document | Delta | Heartbeat | Clients) -> Iterator[str]:
+    """All that is no number, and may be said again."""
+    if isinstance(told, Heartbeat | Clients):
         return
     yield told.digest
     if isinstance(told, Delta):

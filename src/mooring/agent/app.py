@@ -25,6 +25,8 @@ from mooring.wire import http
 LARGEST_DOCUMENT = 128 << 20
 """Ten thousand Services with a hundred endpoints each are half of that."""
 LARGEST_HEARTBEAT = 4096
+LARGEST_CLIENTS = 4 << 20
+"""Ten thousand, each of another Service."""
 SLOWEST = 60.0
 """Seconds for a body, from its head to its end."""
 
@@ -83,7 +85,30 @@ def app(
             Route("/v1/document", patch_document, methods=["PATCH"]),
             Route("/v1/heartbeat", post_heartbeat, methods=["POST"]),
             Route("/v1/state", get_state, methods=["GET"]),
+            *_of_clients(gateway, hand, slowest),
         ]
+    )
+
+
+def _of_clients(gateway: Gateway, hand: Executor, slowest: float) -> tuple[Route, Route]:
+    """What gateways remember of clients, which they tell each other by way of the controller."""
+
+    async def get_clients(_: Request) -> Response:
+        return _sent(answers.get_clients(gateway))
+
+    async def put_clients(request: Request) -> Response:
+        body = await _body(request, LARGEST_CLIENTS, slowest)
+        if body is None:
+            answer = answers.refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, _too_large(LARGEST_CLIENTS))
+            return _sent(answer.response)
+        heard = await asyncio.to_thread(answers.heard_clients, gateway, body)
+        if isinstance(heard, answers.Recall):
+            heard = await asyncio.get_running_loop().run_in_executor(hand, answers.put_clients, gateway, heard)
+        return _sent(heard.response)
+
+    return (
+        Route("/v1/clients", get_clients, methods=["GET"]),
+        Route("/v1/clients", put_clients, methods=["PUT"]),
     )
 
 

@@ -31,6 +31,7 @@ from msgspec import Struct
 from structlog.typing import FilteringBoundLogger
 
 from mooring.agent.host import Host
+from mooring.agent.memory import Memory
 from mooring.agent.record import Record
 from mooring.agent.rules import Rules
 from mooring.agent.standing import Standing
@@ -95,6 +96,7 @@ class Gateway:
         self.told = Told()
         self.rules = Rules(host.filter, choices.mode, log=log, clock=clock)
         self.standing = Standing(host.daemon, host.connections, settings.instances, log=log, clock=clock)
+        self.memory = Memory(host.reader, self.rules, self.standing, log=log, clock=clock)
         self._host = host
         self._record = Record(host.journal, log=log)
         self._settings = settings
@@ -212,6 +214,7 @@ class Gateway:
             left_out=self._left_out if whole else (),
             schemas=gateway_document.SCHEMAS,
             snat=self._choices.mode.source,
+            remembers=self.memory.last.number,
         )
 
     @property

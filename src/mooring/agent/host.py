@@ -1,13 +1,13 @@
 """What an agent needs of its host. The real parts are in `mooring.host`; the simulation has others."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from msgspec import Struct
 
 from mooring.host.connections import Way
 from mooring.model.gateway import Vrrp
-from mooring.model.rules import Element, Transaction
+from mooring.model.rules import Element, Recalled, Transaction
 
 
 class Journal(Protocol):
@@ -45,6 +45,10 @@ class Filter(Protocol):
     def copy(self, family: str, old: str, new: str, name: str, wanted: Callable[[Element], bool]) -> list[Element]: ...
 
     def forget(self, family: str, table: str, name: str, unwanted: Callable[[Element], bool]) -> int: ...
+
+    def remember(self, table: str, recalled: Sequence[Recalled]) -> int: ...
+
+    def remembered(self, family: str, table: str, name: str) -> Iterable[tuple[Element, float]]: ...
 
     def switch(self, on: str, off: str) -> None: ...
 
@@ -111,7 +115,10 @@ class Connections(Protocol):
 
 
 class Host(Struct, frozen=True):
+    """`reader`: the same packet filter, for threads that only look."""
+
     journal: Journal
     filter: Filter
     daemon: Daemon
     connections: Connections
+    reader: Filter

@@ -23,6 +23,7 @@ from mooring.agent.certificates import Certificates
 from mooring.agent.gateway import Choices, Gateway
 from mooring.agent.host import Connections as ConnectionsOf
 from mooring.agent.host import Filter, Host
+from mooring.agent.memory import Memory
 from mooring.agent.metrics import GatewayCollector, Metrics
 from mooring.agent.record import restored
 from mooring.agent.standing import Standing
@@ -130,6 +131,7 @@ async def _serve(
         loops: tuple[asyncio.Task[Any], ...] = (
             asyncio.create_task(_tick(gateway)),
             asyncio.create_task(_tend(gateway, hand, metrics)),
+            asyncio.create_task(_recall(gateway.memory)),
             asyncio.create_task(_renew(tls, log)),
             asyncio.create_task(ended.wait()),
         )
@@ -167,7 +169,9 @@ def build(config: Config, log: FilteringBoundLogger, parts: Parts = REAL) -> Gat
         alive_script=str(files.script),
         fifo=str(files.fifo),
     )
-    host = Host(Journal(parts.disk(folder)), parts.filter(), _daemon(config, wanted, parts), parts.connections())
+    host = Host(
+        Journal(parts.disk(folder)), parts.filter(), _daemon(config, wanted, parts), parts.connections(), Nftables()
+    )
     return Gateway(host, wanted, choices(config), log=log, clock=time.monotonic)
 
 
@@ -196,6 +200,14 @@ def choices(config: Config) -> Choices:
 async def _tick(gateway: Gateway) -> None:
     while True:
         gateway.tick()
+        await asyncio.sleep(TICK)
+
+
+async def _recall(memory: Memory) -> None:
+    """See which clients others have to know of, while there may be any."""
+    while True:
+        if memory.due():
+            await asyncio.to_thread(memory.look)
         await asyncio.sleep(TICK)
 
 

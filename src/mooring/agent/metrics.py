@@ -78,6 +78,16 @@ class GatewayCollector(Collector):
             ("ready", "1: the rules of the last document are in force and keepalived runs.", self._is_ready()),
             ("left_out", "Forwards and backends of the document that are not served.", len(state.left_out)),
             (
+                "clients_told",
+                "Clients that other gateways are told of: their slot has gone to an endpoint that came later.",
+                self._gateway.memory.last.found.count,
+            ),
+            (
+                "clients_not_told",
+                "Clients of that kind that are too many to be told: after a fail-over they move.",
+                self._gateway.memory.last.found.cut,
+            ),
+            (
                 "certificate_expiry_seconds",
                 "Time until the agent's certificate expires.",
                 self._certificate_ends() - time.time(),

@@ -6,18 +6,18 @@ A load makes a table beside the one that is in force, fills it, lets it keep whi
 was counted, and then it takes the other's place. What the kernel refuses, it refuses in the dark: nothing has changed.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import product
 
 from structlog.typing import FilteringBoundLogger
 
 from mooring.agent.host import Filter
-from mooring.core import elements, gateway_document, ruleset
+from mooring.core import affinity, elements, gateway_document, ruleset
 from mooring.core.elements import InForce
 from mooring.core.gateway_change import Wanted
 from mooring.core.ruleset import FAMILIES, TABLES, Mode, Skeleton
 from mooring.host.nftables import NftError, NftGone
-from mooring.model.gateway import Backend, Forward, Place
+from mooring.model.gateway import Backend, Clients, Forward, Place
 from mooring.model.rules import Element, Transaction
 
 LOOK_EVERY = 10.0
@@ -34,6 +34,8 @@ class Rules:
     def __init__(self, filter_: Filter, mode: Mode, *, log: FilteringBoundLogger, clock: Callable[[], float]) -> None:
         self.known = False
         self.repaired = 0
+        self.joined: dict[Place, float] = {}
+        """When a backend came to a Service whose clients come back: others may send some of them elsewhere."""
         self._filter = filter_
         self._mode = mode
         self._log = log
@@ -52,6 +54,10 @@ class Rules:
     @property
     def forwards(self) -> dict[Place, Forward]:
         return self._in_force.forwards
+
+    @property
+    def seed(self) -> int:
+        return self._skeleton.seed
 
     def addresses(self) -> frozenset[str]:
         return frozenset(each.address for each in self.forwards.values())
@@ -77,6 +83,7 @@ class Rules:
         self._filter.switch(new, TABLES[TABLES[0] == new])
         self._in_force, self._skeleton, self._table, self._times = in_force, skeleton, new, times
         self.known = True
+        self.joined = dict.fromkeys((each.place for each in kept if each.affinity), self._clock())
         self._seen()
 
     def change(self, wanted: Wanted, seed: int) -> str:
@@ -88,11 +95,24 @@ class Rules:
         change = self._in_force.transaction(wanted)
         if change:
             self._change(change)
-        gone = _left(self.forwards, wanted)
+        gone, joined = _left(self.forwards, wanted), affinity.joined(self.forwards, wanted)
         self._in_force.follow(wanted)
+        self._follow_joined(wanted, joined)
         if gone:
             self._forget(gone)
         return "rules" if change else ""
+
+    def remembered(self, family: str, reader: Filter) -> Iterator[tuple[Element, float]]:
+        """Which clients come back to which backend, and for how many seconds longer. For any thread."""
+        yield from reader.remembered(family, self._table, affinity.MAP)
+
+    def remember(self, told: Clients, here: Mapping[Element, float]) -> int:
+        """Let clients come back to where others have seen them; returns how many. `here`: what is remembered here."""
+        taken = affinity.taken(told, self.forwards, here)
+        if taken.recalled:
+            self._generation += self._filter.remember(self._table, taken.recalled)
+            self._follow_joined({}, taken.places)
+        return len(taken.recalled)
 
     def look(self) -> None:
         """See whether somebody else changed our rules. Costs nothing, if nobody changed any."""
@@ -159,6 +179,13 @@ class Rules:
         for (forward, backend), packets in found.items():
             yield forward, backend, packets
 
+    def _follow_joined(self, wanted: Wanted, places: Iterable[Place]) -> None:
+        for place in places:
+            self.joined[place] = self._clock()
+        for place, new in wanted.items():
+            if new is None or not new.affinity:
+                self.joined.pop(place, None)
+
     def _most(self, wanted: Wanted) -> int:
         return _most(each for each in wanted.values() if each is not None)
 
@@ -198,9 +225,7 @@ class Rules:
         copied: set[Element] = set()
         for family in FAMILIES:
             try:
-                self._filter.copy(
-                    family.name, old, new, "affinity", lambda each: (each.key[_wide(each) :], each.value) in backends
-                )
+                self._filter.copy(family.name, old, new, affinity.MAP, lambda each: _to(each) in backends)
                 for name in ruleset.counters(self._mode):
                     copied.update(self._filter.copy(family.name, old, new, name, lambda each: each.key in wanted))
             except NftGone as error:  # a table of another version of ours
@@ -214,8 +239,8 @@ class Rules:
                 self._generation += self._filter.forget(
                     family,
                     self._table,
-                    "affinity",
-                    lambda each: (each.family, each.key[_wide(each) :], each.value) in gone,
+                    affinity.MAP,
+                    lambda each: (each.family, *_to(each)) in gone,
                 )
         except NftError as error:
             self._log.warning("clients may come back to backends that are gone", error=str(error))
@@ -246,7 +271,12 @@ def _let_in(change: Transaction) -> frozenset[Element]:
     """Who is let in where nobody was kept out. To be told first: the kernel has ranges a moment later than the rest."""
     limited = {each.family + each.key.hex() for each in change.added if each.set == "limited"}
     ranges = [each for each in change.added if each.set == "allowed"] if limited else []
-    return frozenset(each for each in ranges if each.family + each.key[: -_wide(each)].hex() in limited)
+    return frozenset(each for each in ranges if each.family + each.key[: -elements.wide(each)].hex() in limited)
+
+
+def _to(remembered: Element) -> tuple[bytes, bytes | str]:
+    """Which Service's backend a client comes back to."""
+    return remembered.key[elements.wide(remembered) :], remembered.value
 
 
 def _memories(times: Iterable[int]) -> dict[int, str]:
@@ -263,8 +293,3 @@ def _left(before: dict[Place, Forward], wanted: Wanted) -> frozenset[tuple[str, 
             gone = tuple(each for each in old.backends if each not in kept)
             found |= {(each.family, each.key[:-SLOT], each.value) for each in elements.slots(old, gone)}
     return frozenset(found)
-
-
-def _wide(element: Element) -> int:
-    """Bytes of an address."""
-    return 4 if element.family == "ip" else 16

@@ -93,6 +93,10 @@ class Standing:
         if lost:
             self._forget(frozenset(each for each in addresses if vrrp.instance_of(each, self._instances) in lost))
 
+    def holds(self, address: str) -> bool:
+        """Whether packets to an address come here."""
+        return vrrp.instance_of(address, self._instances) in self._holding
+
     def changes(self) -> int | None:
         """A descriptor that can be read, by `heard`, when VRRP has something to say; None, where it never does."""
         try:

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct
 from structlog.typing import FilteringBoundLogger
 
+from mooring.controller.clients import PassingOn
 from mooring.controller.fence import LeaseLost
 from mooring.core import gateway_document
 from mooring.core.history import History
@@ -47,6 +48,7 @@ class Agents:
     def __init__(self, senders: Mapping[str, Sender], log: FilteringBoundLogger) -> None:
         self.gateways = {name: Gateway(name, senders[name]) for name in sorted(senders)}
         self._log = log
+        self._clients = PassingOn(dict(senders), log)
 
     async def ask(self) -> int:
         """Ask every agent what it holds; the highest epoch that any of them has seen."""
@@ -85,10 +87,15 @@ class Agents:
         """
         async with asyncio.TaskGroup() as tasks:
             for each in self.gateways.values():
-                tasks.create_task(self._beat(each, document, turned, every))
+                tasks.create_task(self._beat(each, document, turned, every, tasks))
 
     async def _beat(
-        self, gateway: Gateway, document: Callable[[], Document], turned: Callable[[], None], every: float
+        self,
+        gateway: Gateway,
+        document: Callable[[], Document],
+        turned: Callable[[], None],
+        every: float,
+        tasks: asyncio.TaskGroup,
     ) -> None:
         live, vrrp = True, gateway.state.vrrp
         while True:
@@ -102,7 +109,15 @@ class Agents:
                 if lacks or (self.is_live(gateway), gateway.state.vrrp) != (live, vrrp):
                     turned()
                 live, vrrp = self.is_live(gateway), gateway.state.vrrp
+                self._pass_on(gateway, tasks)
             await asyncio.sleep(every)
+
+    def _pass_on(self, gateway: Gateway, tasks: asyncio.TaskGroup) -> None:
+        """Let others know of its clients, without holding up its heartbeats."""
+        others = [each.name for each in self.gateways.values() if each.failing_since is None]
+        told = (gateway.name, gateway.state.remembers, others)
+        if gateway.failing_since is None and self._clients.wanted(*told):
+            tasks.create_task(self._clients.pass_on(*told))
 
     def ahead_of(self, document: Document) -> int | None:
         """The highest epoch of a gateway that holds something of another leader that is not older than this document.

@@ -117,6 +117,11 @@ def slots(forward: Forward, backends: Iterable[Backend]) -> Iterator[Element]:
         yield Element(family, "be", key + struct.pack("=I", number), packed + _port(backend.port))
 
 
+def wide(element: Element) -> int:
+    """Bytes of an address in the key of an element."""
+    return 4 if element.family == "ip" else 16
+
+
 def shared(forward: Forward, mode: ruleset.Mode) -> Iterator[Element]:
     """The elements that others may need too."""
     family, address = _packed(forward.address)

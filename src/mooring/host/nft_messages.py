@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from mooring.host.netlink import ACK, ATTRIBUTE, HEADER, REQUEST, attribute, attributes
-from mooring.model.rules import Element
+from mooring.model.rules import Element, Recalled
 
 SUBSYSTEM = 10 << 8
 BATCH_BEGIN, BATCH_END = 16, 17
@@ -76,6 +76,16 @@ def added(table: str, elements: Iterable[Element]) -> Iterator[Message]:
     return _lists(NEW_ELEMENTS, CREATE, table, elements, whole=True)
 
 
+def lasting(table: str, recalled: Iterable[Recalled]) -> Iterator[Message]:
+    """Elements that are added, each for a time of its own."""
+    groups: dict[tuple[str, str], list[bytes]] = {}
+    for each, seconds, _ in recalled:
+        timeout = attribute(TIMEOUT, struct.pack(">Q", 1000 * seconds))
+        groups.setdefault((each.family, each.set), []).append(element(each, more=timeout))
+    for (family, name), group in groups.items():
+        yield from lists(NEW_ELEMENTS, CREATE, within(family, table, name), group)
+
+
 def removed(table: str, elements: Iterable[Element]) -> Iterator[Message]:
     return _lists(DELETE_ELEMENTS, 0, table, elements, whole=False)
 
@@ -125,10 +135,10 @@ def _expression(name: str, data: bytes) -> bytes:
     return nested(LIST_ITEM, text(1, name) + nested(2, data))
 
 
-def element(each: Element, *, whole: bool = True) -> bytes:
+def element(each: Element, *, whole: bool = True, more: bytes = b"") -> bytes:
     """An element in a list; to name one that is to go, its key is enough."""
     _, _, key, value, end = each
-    rest = b""
+    rest = more
     if end:
         rest += nested(KEY_END, attribute(VALUE, end))
     if whole and value:
@@ -170,6 +180,12 @@ def parsed(family: str, name: str, item: memoryview) -> Element:
     parts = dict(attributes(item))
     end = _value(parts[KEY_END]) if KEY_END in parts else b""
     return Element(family, name, _value(parts[KEY]), _data(parts.get(DATA)), end)
+
+
+def seconds_left(item: memoryview) -> float:
+    """How much longer an element lasts."""
+    left = dict(attributes(item)).get(EXPIRATION)
+    return 0.0 if left is None else int.from_bytes(left, "big") / 1000
 
 
 def count(item: memoryview) -> tuple[int, int]:

@@ -9,18 +9,21 @@ import errno
 import hashlib
 import socket
 import struct
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 
 from mooring.host import nft_messages as messages
 from mooring.host.errors import HostError
 from mooring.host.netlink import ATTRIBUTE, TYPE_MASK, Netlink, NetlinkError, attribute, attributes
-from mooring.model.rules import Element, Transaction
+from mooring.model.rules import Element, Recalled, Transaction
 
 NETFILTER = 12
 AT_ONCE = 20_000
 """Elements in one transaction of many that need not be one."""
+
+AT_ONE_TIME, MOST_FAILED = 500, 24
+"""Of elements that packets may be quicker to put there: in one transaction, and how many of those may fail."""
 
 LIBRARY = "libnftables.so.1"
 
@@ -130,6 +133,34 @@ class Nftables:
             except NftGone:
                 continue
         return gone
+
+    def remember(self, table: str, recalled: Sequence[Recalled]) -> int:
+        """Put elements where packets put theirs, for a time. Returns in how many transactions.
+
+        What packets put there meanwhile stays, and what there is no room for is left out: where something is refused it
+        is tried with half as many, until too much was.
+        """
+        rest = [recalled[at : at + AT_ONE_TIME] for at in range(0, len(recalled), AT_ONE_TIME)][::-1]
+        done = failed = 0
+        while rest and failed < MOST_FAILED:
+            part = rest.pop()
+            replaced = (each.element for each in part if each.there)
+            told = [*messages.removed(table, replaced), *messages.lasting(table, part)]
+            try:
+                self._carried_out(told, f"{table} cannot remember clients")
+                done += 1
+            except NftError:
+                failed += 1
+                middle = len(part) // 2
+                rest += [part[middle:], part[:middle]] if middle else []
+        return done
+
+    def remembered(self, family: str, table: str, name: str) -> Iterator[tuple[Element, float]]:
+        """What packets put into a map, and for how many seconds longer it is there."""
+        with self._asking(f"the kernel does not list {name} of {table}") as netlink:
+            for message in netlink.listed(messages.GET_ELEMENTS, messages.within(family, table, name)):
+                for item in messages.items(message):
+                    yield messages.parsed(family, name, item), messages.seconds_left(item)
 
     def counted(self, family: str, table: str, name: str) -> Iterator[tuple[Element, int, int]]:
         """Packets and bytes of each element of a map or set whose elements count."""

@@ -100,6 +100,26 @@ class Heartbeat(Struct, frozen=True, gc=False):
         return self.epoch, self.generation
 
 
+class Remembered(Struct, frozen=True, gc=False):
+    """Clients of one forward that come back to one of its backends, each with how many seconds longer."""
+
+    address: str
+    protocol: str
+    port: int
+    backend: Backend
+    clients: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def place(self) -> Place:
+        return self.address, self.protocol, self.port
+
+
+class Clients(Struct, frozen=True, gc=False):
+    """What one gateway remembers of clients that all others would send to another backend."""
+
+    remembered: tuple[Remembered, ...] = ()
+
+
 class Vrrp(enum.Enum):
     """What a gateway is to the addresses."""
 
@@ -130,7 +150,8 @@ class State(Struct, frozen=True, gc=False):
     `stale`: it has not heard of a leader for too long, or is behind the newest document, and gives way to others.
     `trouble`: why it could not do what it was told last, or why its host is not as the document says; empty, if all is
     well. `schemas`: the versions of the documents that it understands. `snat`: whom backends see, as it is configured;
-    empty, where it does not say so.
+    empty, where it does not say so. `remembers`: another number whenever there are clients that other gateways have to
+    know of; 0: there are none.
     """
 
     held: Held
@@ -142,6 +163,7 @@ class State(Struct, frozen=True, gc=False):
     left_out: tuple[LeftOut, ...] = ()
     schemas: tuple[int, ...] = (1,)
     snat: str = ""
+    remembers: int = 0
 
 
 class Refusal(Struct, frozen=True, gc=False):

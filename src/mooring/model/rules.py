@@ -15,6 +15,14 @@ class Element(NamedTuple):
     end: bytes = b""
 
 
+class Recalled(NamedTuple):
+    """An element that lasts for so many seconds. `there`: one with its key is there already, and goes."""
+
+    element: Element
+    seconds: int
+    there: bool = False
+
+
 class Transaction(Struct, frozen=True):
     """What leads from one state to another, in one step. `times`: chains that remember clients for so many seconds."""
 

@@ -1,7 +1,8 @@
 """Asks `who`, each time from another port, and prints each answer, or `refused` or `silence`.
 
-    ask.py [--source ADDRESS] [--ports FIRST] [--patience SECONDS] [--size BYTES] tcp|udp ADDRESS PORT COUNT
+    ask.py [--source ADDRESS,...] [--ports FIRST] [--patience SECONDS] [--size BYTES] tcp|udp ADDRESS PORT COUNT
     a count of 0: until the input ends
+    --source: from these addresses, one after the other, in place of any
     --ports: from these ports, one after the other, in place of any
     --size: says that much instead, and prints `whole` if the same comes back
 
@@ -31,7 +32,8 @@ def ask(wanted: argparse.Namespace, number: int) -> str:
                 if wanted.protocol == "tcp":
                     opened.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, ABRUPT)
             if wanted.ports or wanted.source:
-                opened.bind((wanted.source, wanted.ports + number if wanted.ports else 0))
+                sources = wanted.source.split(",")
+                opened.bind((sources[number % len(sources)], wanted.ports + number if wanted.ports else 0))
             opened.connect((wanted.address, wanted.port))
             if wanted.size:
                 return repeated(opened, wanted.size)
