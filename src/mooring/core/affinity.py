@@ -71,13 +71,17 @@ def strayed(remembered: Iterable[tuple[Element, float]], forwards: Iterable[Forw
 
     If there are too many, those are told that came last.
     """
-    watched = {elements.service_key(each): Slots(each) for each in forwards if each.affinity and each.backends}
+    watched = {elements.service_key(each): each for each in forwards if each.affinity and each.backends}
+    known: dict[bytes, Slots] = {}
     found = []
     for element, left in remembered:
         wide = elements.wide(element)
-        client, slots = element.key[:wide], watched.get(element.key[wide:])
-        if slots is None or left < 1:
+        client, service = element.key[:wide], element.key[wide:]
+        if service not in watched or left < 1:
             continue
+        if service not in known:  # most have no client: they cost nothing
+            known[service] = Slots(watched[service])
+        slots = known[service]
         backend = slots.backends.get(element.value)
         if backend is not None and slots.owners[slot(client, seed)] != element.value:
             found.append((-int(left), slots.place, backend, client))

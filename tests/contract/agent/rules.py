@@ -9,7 +9,7 @@ from mooring.agent.host import Filter
 from mooring.core import ruleset
 from mooring.core.ruleset import TABLES, Skeleton
 from mooring.host.nftables import NftError, NftGone
-from mooring.model.rules import Element, Transaction
+from mooring.model.rules import Element, Recalled, Transaction
 
 A, B = TABLES
 FAMILIES = ("ip", "ip6")
@@ -246,3 +246,54 @@ class Watching:
         assert told.fingerprint(A) == before
         told.change(A, Transaction(), MEMORY)
         assert told.fingerprint(A) != before
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+class Memories:
+    """What packets put into a map, and others put there for them."""
+
+    def client(self, family: str, number: int, to: int = 7) -> Element:
+        value = packed(family, to) + struct.pack(">H2x", 8080)
+        return Element(family, "affinity", packed(family, number) + key(family), value)
+
+    def known(self, told: Filter, family: str) -> dict[Element, float]:
+        return dict(told.remembered(family, A, "affinity"))
+
+    def test_a_client_is_remembered_for_its_time(self, told: Filter, family: str) -> None:
+        told.remember(A, [Recalled(self.client(family, 1), 60), Recalled(self.client(family, 2), 600)])
+        found = self.known(told, family)
+        assert 50 < found[self.client(family, 1)] <= 60
+        assert 590 < found[self.client(family, 2)] <= 600
+        assert len(found) == 2
+
+    def test_one_that_is_there_is_replaced_by_what_is_said_of_it(self, told: Filter, family: str) -> None:
+        told.remember(A, [Recalled(self.client(family, 1), 60), Recalled(self.client(family, 2), 60)])
+        told.remember(A, [Recalled(self.client(family, 1, 8), 300, there=True)])
+        found = self.known(told, family)
+        assert set(found) == {self.client(family, 1, 8), self.client(family, 2)}
+        assert found[self.client(family, 1, 8)] > 60
+
+    def test_what_packets_were_quicker_to_say_stays_and_all_others_are_taken(self, told: Filter, family: str) -> None:
+        told.remember(A, [Recalled(self.client(family, 1), 60)])
+        others = [Recalled(self.client(family, number), 60) for number in range(2, 20)]
+        gone = Recalled(self.client(family, 30), 60, there=True)
+        told.remember(A, [*others[:9], Recalled(self.client(family, 1, 8), 60), *others[9:], gone])
+        assert set(self.known(told, family)) == {self.client(family, 1), *(each.element for each in others)}
+
+    def test_it_is_told_how_often_the_generation_grew(self, told: Filter, family: str) -> None:
+        before = told.generation()
+        many = [Recalled(self.client(family, number), 60) for number in range(1, 100)]
+        grown = told.remember(A, many)
+        assert (told.generation(), told.remember(A, [])) == (before + grown, 0)
+
+    def test_where_nothing_is_nothing_is_remembered(self, told: Filter, family: str) -> None:
+        assert told.remember(B, [Recalled(self.client(family, 1), 60)]) == 0
+        with pytest.raises(NftGone):
+            list(told.remembered(family, B, "affinity"))
+
+    def test_a_copy_lasts_as_long(self, told: Filter, family: str) -> None:
+        told.remember(A, [Recalled(self.client(family, 1), 300)])
+        told.run(text(B))
+        told.copy(family, A, B, "affinity", lambda _: True)
+        ((found, left),) = told.remembered(family, B, "affinity")
+        assert (found, 290 < left <= 300) == (self.client(family, 1), True)

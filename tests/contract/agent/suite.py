@@ -3,7 +3,7 @@
 from tests.contract.agent import disk, rules
 from tests.contract.agent.rules import told
 
-__all__ = ["TestChanges", "TestFiles", "TestLines", "TestLoads", "TestTables", "TestWatching", "told"]
+__all__ = ["TestChanges", "TestFiles", "TestLines", "TestLoads", "TestMemories", "TestTables", "TestWatching", "told"]
 
 
 class TestTables(rules.Tables): ...
@@ -13,6 +13,9 @@ class TestChanges(rules.Changes): ...
 
 
 class TestLoads(rules.Loads): ...
+
+
+class TestMemories(rules.Memories): ...
 
 
 class TestWatching(rules.Watching): ...
