@@ -1,6 +1,7 @@
 """The agent's interface over TLS on loopback: what it answers to whom."""
 
 import asyncio
+import io
 import threading
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -10,11 +11,11 @@ import aiohttp
 import msgspec
 import pytest
 
-from mooring.agent.app import Turns
+from mooring.agent.app import LARGEST_CLIENTS, Turns
 from mooring.core import gateway_document
 from mooring.host.keepalived import KeepalivedError
 from mooring.host.nftables import NftError
-from mooring.model.gateway import Backend, Document, Forward, Heartbeat, Held, Refusal, State
+from mooring.model.gateway import Backend, Clients, Document, Forward, Heartbeat, Held, Refusal, Remembered, State
 from tests.agent.agents import Certificates, Running, client, running
 from tests.patience import until
 
@@ -259,5 +260,33 @@ def test_the_rest_is_told_where_the_kernel_does_not_say_what_it_counted(certific
             told = await response.text()
         assert "mooring_agent_forwards 1.0" in told
         assert "mooring_service_connections_total{" not in told
+
+    play(certificates, scene)
+
+
+STICKY = msgspec.structs.replace(WEB, affinity=600)
+
+
+def test_clients_are_told_and_taken(certificates: Certificates) -> None:
+    told = Clients((Remembered(*STICKY.place, STICKY.backends[0], (("203.0.113.9", 300),)),))
+
+    async def scene(session: aiohttp.ClientSession, agent: Running) -> None:
+        await put(session, agent, msgspec.json.encode(document(1, STICKY)))
+        url = f"{agent.url}/v1/clients"
+        async with session.get(url) as response:
+            assert (response.status, await response.read()) == (200, b'{"remembered":[]}')
+        for body, status, reason in (
+            (msgspec.json.encode(told), 200, ""),
+            (b"nonsense", 422, "NotUnderstood"),
+            (b" " * (LARGEST_CLIENTS + 1), 413, "TooLarge"),
+        ):
+            async with session.put(url, data=io.BytesIO(body)) as response:
+                assert response.status == status
+                answer = await response.read()
+                if reason:
+                    assert msgspec.json.decode(answer, type=Refusal).reason == reason
+                else:
+                    assert msgspec.json.decode(answer, type=State).held == document(1, STICKY).held
+        assert len([each for each in agent.machine.kernel.in_force if each.set == "affinity"]) == 1
 
     play(certificates, scene)

@@ -76,6 +76,14 @@ class GatewayTwin:
         self._gateway = _agent(self.machine)
         self._gateway.start()
 
+    def tend(self) -> None:
+        """What its agent does once a second."""
+        self._gateway.tend()
+
+    def look(self) -> None:
+        """Its agent sees which clients others have to know of."""
+        self._gateway.memory.look()
+
     def handle(self, request: Request) -> Response:
         if not self.up:
             raise NotSent("connection refused")

@@ -97,9 +97,8 @@ class Kernel:
     def copy(self, family: str, old: str, new: str, name: str, wanted: Callable[[Element], bool]) -> list[Element]:
         found = [each for each in self.elements(family, old, name) if wanted(each)]
         self.fill(new, found)
-        self.all[family, new].left |= {
-            (name, each.key): left for each, left in self.remembered(family, old, name) if each in found
-        }
+        left, copied = self.all[family, old].left, ((name, each.key) for each in found)
+        self.all[family, new].left |= {which: left[which] for which in copied if which in left}
         return found
 
     def remember(self, table: str, recalled: Sequence[Recalled]) -> int:
