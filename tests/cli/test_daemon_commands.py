@@ -11,7 +11,7 @@ import pytest
 
 from tests import source_copy
 
-START = "import asyncio\nfrom mooring.model.errors import StartRefused\n\n\nasync def run(config, log):\n    "
+START = "import asyncio\nfrom mooring.model.errors import StartRefused\n\n\nasync def run(config, log, *further):\n    "
 MOORING = [sys.executable, "-c", "from mooring.cli.main import main; main(prog_name='mooring')"]
 WHOLE = "[addresses]\nnetwork = 'n'\n[gateways.gw1]\nagent = 'gw1:9443'\nport = 'p1'\n"
 

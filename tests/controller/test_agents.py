@@ -1,19 +1,23 @@
 """Which gateways are live, and what all of them hold, on virtual time."""
 
 import asyncio
+import contextlib
 import hashlib
+import itertools
 import random
+from collections.abc import AsyncIterator
 
 import msgspec
+import pytest
 from msgspec import Struct
 
-from mooring.controller.agents import GRACE, Agents
+from mooring.controller.agents import FIRST_PAUSE, LONGEST_PAUSE, PUT_SECONDS, Agents
 from mooring.controller.fence import FencedSender, LeaseLost
 from mooring.core import gateway_document
-from mooring.core.history import History
+from mooring.core.roster import DISPUTED, GRACE
 from mooring.kube.election import Term
 from mooring.model.gateway import Backend, Document, Forward, Held, Vrrp
-from mooring.wire.http import NotSent, Request, Response
+from mooring.wire.http import NoAnswer, NotSent, Request, Response, Sender
 from tests.silent import SILENT
 from tests.simulation.gateway import GatewayTwin
 from tests.simulation.loop import run_virtually
@@ -48,15 +52,50 @@ def two() -> tuple[Agents, Wire, Wire]:
     return Agents({"g1": first, "g2": second}, SILENT), first, second
 
 
-def test_a_document_that_all_hold_is_held_and_not_sent_again() -> None:
+@contextlib.asynccontextmanager
+async def at_work(agents: Agents, *, every: float = 1.0) -> AsyncIterator[list[float]]:
+    """Tells the gateways, on virtual time; gives the times at which something was heard of them."""
+    heard: list[float] = []
+    loop = asyncio.get_running_loop()
+    work = asyncio.create_task(agents.run(lambda: heard.append(loop.time()), every=every))
+    try:
+        yield heard
+    finally:
+        work.cancel()
+        await asyncio.wait((work,))
+
+
+async def tell(agents: Agents, document: Document) -> None:
+    """All that answers at once has been told afterwards."""
+    agents.tell(document)
+    await asyncio.sleep(0.1)
+
+
+async def told_by_another(document: Document, **wires: Sender) -> None:
+    other = Agents(wires, SILENT)
+    async with at_work(other):
+        await tell(other, document)
+
+
+def documents(wire: Wire) -> list[str]:
+    return [each for each in wire.asked if each.endswith("document")]
+
+
+WEB_PLACES = {"shop/web": frozenset({WEB.place})}
+
+
+def test_a_document_that_all_hold_is_acknowledged_and_not_sent_again() -> None:
     async def scene() -> None:
         agents, first, _ = two()
-        wanted = document(1, WEB)
-        assert not agents.hold(wanted)
-        assert await agents.push(wanted, History())
-        assert agents.hold(wanted)
-        assert await agents.push(wanted, History())
-        assert first.asked == ["put document"]
+        async with at_work(agents) as heard:
+            agents.tell(document(1, WEB))
+            assert agents.acknowledged() == {}
+            await asyncio.sleep(0.1)
+            assert agents.acknowledged() == WEB_PLACES
+            assert heard
+            await asyncio.sleep(10.0)
+            assert documents(first) == ["put document"]
+            assert agents.settled()
 
     run_virtually(scene())
 
@@ -65,28 +104,29 @@ def test_a_gateway_that_does_not_answer_counts_for_a_time_of_grace() -> None:
     async def scene() -> None:
         agents, first, _ = two()
         first.down = True
-        wanted = document(1, WEB)
-        assert not await agents.push(wanted, History())
-        assert not agents.hold(wanted)
-        await asyncio.sleep(GRACE)
-        assert agents.hold(wanted)
-        assert agents.live()
+        async with at_work(agents) as heard:
+            await tell(agents, document(1, WEB))
+            assert agents.acknowledged() == {"shop/web": DISPUTED}
+            heard.clear()
+            await asyncio.sleep(GRACE + LONGEST_PAUSE)
+            assert agents.acknowledged() == WEB_PLACES
+            assert agents.live()
+            assert any(GRACE <= when < GRACE + LONGEST_PAUSE for when in heard), "who waits for that is told"
 
     run_virtually(scene())
 
 
-def test_one_that_comes_back_counts_again_and_lacks_the_document() -> None:
+def test_one_that_comes_back_counts_again_and_is_told() -> None:
     async def scene() -> None:
         agents, first, _ = two()
         first.down = True
-        wanted = document(1, WEB)
-        await agents.push(wanted, History())
-        await asyncio.sleep(GRACE)
-        first.down = False
-        await agents.ask()
-        assert not agents.hold(wanted)
-        assert await agents.push(wanted, History())
-        assert agents.hold(wanted)
+        async with at_work(agents):
+            await tell(agents, document(1, WEB))
+            await asyncio.sleep(10 * GRACE)
+            first.down = False
+            await asyncio.sleep(1.1)
+            assert first.twin.document == document(1, WEB)
+            assert agents.acknowledged() == WEB_PLACES
 
     run_virtually(scene())
 
@@ -95,23 +135,98 @@ def test_no_live_gateway_at_all() -> None:
     async def scene() -> None:
         agents, first, second = two()
         first.down = second.down = True
-        await agents.push(document(1, WEB), History())
-        await asyncio.sleep(GRACE)
-        assert not agents.live()
+        async with at_work(agents):
+            await tell(agents, document(1, WEB))
+            await asyncio.sleep(GRACE)
+            assert not agents.live()
         assert not Agents({}, SILENT).live()
 
     run_virtually(scene())
 
 
-class Refusing:
+class Hanging(Wire):
+    """Takes some requests, and never answers them."""
+
+    def __init__(self, name: str, *methods: str) -> None:
+        super().__init__(name)
+        self.methods = methods
+
+    async def send(self, request: Request) -> Response:
+        if request.method not in self.methods:
+            return await super().send(request)
+        self.asked.append(request.what)
+        await asyncio.sleep(request.seconds)
+        raise NoAnswer("no answer in time")
+
+
+@pytest.mark.parametrize("methods", [("PUT", "PATCH"), ("POST",), ("PUT", "PATCH", "POST", "GET")])
+def test_a_gateway_that_hangs_delays_nobody(methods: tuple[str, ...]) -> None:
+    """Documents or heartbeats or all: the other one has each change at once, for minutes."""
+
+    async def scene() -> None:
+        well, sick = Wire("g1"), Hanging("g2", *methods)
+        sick.twin.machine.daemon.vrrp = Vrrp.BACKUP
+        sick.twin.start()
+        agents = Agents({"g1": well, "g2": sick}, SILENT)
+        async with at_work(agents):
+            for generation in range(1, 120):
+                await tell(agents, document(generation, WEB if generation % 2 else DNS))
+                assert well.twin.document.generation == generation
+                await asyncio.sleep(1.0)
+            assert agents.acknowledged() == WEB_PLACES, "who hangs gives way, and does not count"
+            sick.methods = ()
+            await asyncio.sleep(PUT_SECONDS + LONGEST_PAUSE + 1.0)
+            assert sick.twin.document == well.twin.document
+            assert agents.settled()
+
+    run_virtually(scene())
+
+
+def test_who_is_told_something_is_told_the_newest_next_and_nothing_in_between() -> None:
+    class Slow(Wire):
+        async def send(self, request: Request) -> Response:
+            if request.method in {"PUT", "PATCH"}:
+                await asyncio.sleep(1.0)
+            return await super().send(request)
+
+    async def scene() -> None:
+        slow = Slow("g1")
+        agents = Agents({"g1": slow}, SILENT)
+        async with at_work(agents):
+            for generation in range(1, 10):
+                await tell(agents, document(generation, WEB if generation % 2 else DNS))
+            await asyncio.sleep(3.0)
+            assert documents(slow) == ["put document", "patch document"]
+            assert slow.twin.document.generation == 9
+
+    run_virtually(scene())
+
+
+def test_one_that_fails_is_told_again_later_and_later() -> None:
+    async def scene() -> None:
+        sick = Refusing("g1")
+        agents = Agents({"g1": sick}, SILENT)
+        async with at_work(agents):
+            await tell(agents, document(1, WEB))
+            await asyncio.sleep(60.0)
+            gaps = [after - before for before, after in itertools.pairwise(sick.times)]
+            assert gaps == sorted(gaps)
+            assert (gaps[0], gaps[-1]) == (FIRST_PAUSE, LONGEST_PAUSE)
+
+    run_virtually(scene())
+
+
+class Refusing(Wire):
     """A gateway that answers, and whose disk is full."""
 
-    def __init__(self, wire: Wire) -> None:
-        self._wire = wire
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.times: list[float] = []
 
     async def send(self, request: Request) -> Response:
         if request.method != "PUT":
-            return await self._wire.send(request)
+            return await super().send(request)
+        self.times.append(asyncio.get_running_loop().time())
         return Response(500, body=b'{"reason": "DiskRefused", "message": "no space left"}')
 
 
@@ -119,22 +234,21 @@ def test_a_backup_that_refuses_everything_holds_nobody_up_for_long() -> None:
     """It gives way by itself. The one that has the addresses counts, whatever it says: packets go there."""
 
     async def scene() -> None:
-        well, sick = Wire("g1"), Wire("g2")
+        well, sick = Wire("g1"), Refusing("g2")
         sick.twin.machine.daemon.vrrp = Vrrp.BACKUP
         sick.twin.start()
-        agents = Agents({"g1": well, "g2": Refusing(sick)}, SILENT)
-        wanted = document(1, WEB)
+        agents = Agents({"g1": well, "g2": sick}, SILENT)
         await agents.ask()
-        assert not await agents.push(wanted, History())
-        assert not agents.hold(wanted)
-        await asyncio.sleep(GRACE)
-        await agents.ask()
-        assert agents.hold(wanted)
-        assert agents.holder()
-        sick.twin.machine.daemon.vrrp = Vrrp.MASTER
-        sick.twin.start()
-        await agents.ask()
-        assert not agents.hold(wanted)
+        async with at_work(agents):
+            await tell(agents, document(1, WEB))
+            assert agents.acknowledged() == {"shop/web": DISPUTED}
+            await asyncio.sleep(GRACE)
+            assert agents.acknowledged() == WEB_PLACES
+            assert agents.holder()
+            sick.twin.machine.daemon.vrrp = Vrrp.MASTER
+            sick.twin.start()
+            await asyncio.sleep(2.0)
+            assert agents.acknowledged() == {"shop/web": DISPUTED}
 
     run_virtually(scene())
 
@@ -145,9 +259,10 @@ def test_somebody_has_to_hold_the_addresses() -> None:
         for each in (first, second):
             each.twin.machine.daemon.vrrp = Vrrp.BACKUP
             each.twin.start()
-        await agents.push(document(1, WEB), History())
-        assert agents.live()
-        assert not agents.holder()
+        async with at_work(agents):
+            await tell(agents, document(1, WEB))
+            assert agents.live()
+            assert not agents.holder()
 
     run_virtually(scene())
 
@@ -156,9 +271,9 @@ def test_nonsense_is_no_answer() -> None:
     async def scene() -> None:
         agents, first, _ = two()
         first.garbled = True
-        wanted = document(1, WEB)
-        assert not await agents.push(wanted, History())
-        assert not agents.hold(wanted)
+        async with at_work(agents):
+            await tell(agents, document(1, WEB))
+            assert agents.acknowledged() == {"shop/web": DISPUTED}
 
     run_virtually(scene())
 
@@ -166,9 +281,11 @@ def test_nonsense_is_no_answer() -> None:
 def test_a_refusal_tells_a_higher_epoch() -> None:
     async def scene() -> None:
         agents, first, second = two()
-        await Agents({"g1": first, "g2": second}, SILENT).push(document(1, WEB, epoch=7), History())
-        assert not await agents.push(document(1), History())
-        assert agents.ahead_of(document(1)) == 7
+        await told_by_another(document(1, WEB, epoch=7), g1=first, g2=second)
+        async with at_work(agents):
+            await tell(agents, document(1))
+            assert agents.ahead() == 7
+            assert agents.acknowledged() is None
 
     run_virtually(scene())
 
@@ -176,13 +293,13 @@ def test_a_refusal_tells_a_higher_epoch() -> None:
 def test_what_another_leader_of_the_same_epoch_told_is_known_by_its_generation() -> None:
     async def scene() -> None:
         agents, first, second = two()
-        await Agents({"g1": first, "g2": second}, SILENT).push(document(4, WEB, epoch=1), History())
-        mine = document(2, epoch=1)
-        await agents.push(mine, History())
-        assert agents.ahead_of(mine) == 1
-        newer = document(1, epoch=2)
-        await agents.push(newer, History())
-        assert agents.ahead_of(newer) is None
+        await told_by_another(document(4, WEB, epoch=1), g1=first, g2=second)
+        async with at_work(agents):
+            await tell(agents, document(2, epoch=1))
+            assert agents.ahead() == 1
+            agents.tell(document(1, epoch=2))
+            await asyncio.sleep(LONGEST_PAUSE)
+            assert agents.ahead() is None
 
     run_virtually(scene())
 
@@ -190,7 +307,7 @@ def test_what_another_leader_of_the_same_epoch_told_is_known_by_its_generation()
 def test_the_highest_epoch_is_asked_of_all() -> None:
     async def scene() -> None:
         agents, first, _ = two()
-        await Agents({"g1": first}, SILENT).push(document(1, epoch=4), History())
+        await told_by_another(document(1, epoch=4), g1=first)
         assert await agents.ask() == 4
 
     run_virtually(scene())
@@ -201,14 +318,16 @@ def test_a_write_after_the_end_of_the_term_is_not_sent_and_blames_nobody() -> No
         wire = Wire("g1")
         term = Term(1, "1", ends=10.0)
         agents = Agents({"g1": FencedSender(wire, term)}, SILENT)
-        await agents.push(document(1), History())
-        await asyncio.sleep(10.0)
-        await agents.push(document(2, WEB), History())
-        await asyncio.sleep(GRACE)
-        assert wire.asked == ["put document"]
-        assert agents.live()
-        await agents.ask()
-        assert wire.asked == ["put document", "get state"]
+        async with at_work(agents):
+            await tell(agents, document(1))
+            await asyncio.sleep(10.0)
+            wire.asked.clear()
+            await tell(agents, document(2, WEB))
+            await asyncio.sleep(GRACE)
+            assert wire.asked == []
+            assert agents.live()
+            await agents.ask()
+            assert wire.asked == ["get state"]
 
     run_virtually(scene())
 
@@ -228,14 +347,11 @@ def test_the_fence_says_why() -> None:
 def test_who_holds_one_document_is_told_what_differs_in_the_next() -> None:
     async def scene() -> None:
         agents, first, second = two()
-        history = History()
-        one, other = document(1, WEB), document(2, DNS)
-        history.add(one)
-        await agents.push(one, history)
-        history.add(other)
-        assert await agents.push(other, history)
-        assert first.asked == second.asked == ["put document", "patch document"]
-        assert first.twin.document == other
+        async with at_work(agents):
+            await tell(agents, document(1, WEB))
+            await tell(agents, document(2, DNS))
+            assert documents(first) == documents(second) == ["put document", "patch document"]
+            assert first.twin.document == document(2, DNS)
 
     run_virtually(scene())
 
@@ -243,15 +359,12 @@ def test_who_holds_one_document_is_told_what_differs_in_the_next() -> None:
 def test_who_turns_out_to_hold_something_else_is_told_everything() -> None:
     async def scene() -> None:
         agents, first, _ = two()
-        history = History()
-        one, mine = document(1, WEB), document(1, DNS, epoch=3)
-        history.add(one)
-        await agents.push(one, history)
-        await Agents({"g1": first}, SILENT).push(document(1, epoch=2), History())
-        history.add(mine)
-        assert await agents.push(mine, history)
-        assert first.asked[-2:] == ["patch document", "put document"]
-        assert first.twin.document == mine
+        async with at_work(agents, every=100.0):
+            await tell(agents, document(1, WEB))
+            await told_by_another(document(1, epoch=2), g1=first)
+            await tell(agents, document(1, DNS, epoch=3))
+            assert documents(first)[-2:] == ["patch document", "put document"]
+            assert first.twin.document == document(1, DNS, epoch=3)
 
     run_virtually(scene())
 
@@ -260,16 +373,35 @@ def test_what_a_gateway_leaves_out_is_known_and_the_rest_is_held() -> None:
     async def scene() -> None:
         agents, _, _ = two()
         bad = Forward("10.0.0.7", "ICMP", 1, "shop/bad")
-        wanted = document(1, WEB, bad)
-        assert await agents.push(wanted, History())
-        assert agents.hold(wanted)
-        gateway, found = agents.left_out(wanted)["shop/bad"]
-        assert (gateway, found.reason) == ("g1", "BadProtocol")
-        assert "shop/web" not in agents.left_out(wanted)
-        beat = asyncio.create_task(agents.beat(lambda: wanted, lambda: None, every=1.0))
-        await asyncio.sleep(2.5)
-        assert set(agents.left_out(wanted)) == {"shop/bad"}, "an answer to a heartbeat does not repeat it"
-        beat.cancel()
+        async with at_work(agents):
+            await tell(agents, document(1, WEB, bad))
+            assert agents.settled()
+            gateway, found = agents.left_out()["shop/bad"]
+            assert (gateway, found.reason) == ("g1", "BadProtocol")
+            assert "shop/web" not in agents.left_out()
+            await asyncio.sleep(2.5)
+            assert set(agents.left_out()) == {"shop/bad"}, "an answer to a heartbeat does not repeat it"
+
+    run_virtually(scene())
+
+
+def test_a_drained_gateway_gives_way_and_is_told_documents_all_the_same() -> None:
+    async def scene() -> None:
+        agents, first, second = two()
+        drained = frozenset({"g2"})
+        work = asyncio.create_task(agents.run(lambda: None, lambda: drained, every=1.0))
+        await tell(agents, document(1, WEB))
+        await asyncio.sleep(1.0)
+        assert [each.twin.machine.daemon.lowered() for each in (first, second)] == [False, True]
+        assert agents.gateways["g2"].state.drained
+        await tell(agents, document(2, DNS))
+        assert second.twin.document == document(2, DNS)
+        second.twin.start()
+        assert second.twin.machine.daemon.lowered(), "a restart of the agent does not undo it"
+        drained = frozenset()
+        await asyncio.sleep(1.0)
+        assert not second.twin.machine.daemon.lowered()
+        work.cancel()
 
     run_virtually(scene())
 
@@ -321,21 +453,17 @@ def test_an_agent_of_an_older_version_is_told_what_it_understands() -> None:
         agents = Agents({"g1": old, "g2": Wire("g2")}, SILENT)
         await agents.ask()
         sticky = msgspec.structs.replace(DNS, affinity=60)
-        history = History()
-        for generation in (1, 2):
-            wanted = document(generation, WEB, sticky)
-            history.add(wanted)
-            assert await agents.push(wanted, history)
-            assert agents.hold(wanted)
-        assert [each.service for each in old.document.forwards] == ["shop/web"]
-        gateway, found = agents.left_out(wanted)["shop/dns"]
-        assert (gateway, found.reason) == ("g1", "AgentTooOld")
-        assert "0.0.9" in found.message
-        plain = document(3, WEB, DNS)
-        history.add(plain)
-        assert await agents.push(plain, history)
-        assert len(old.document.forwards) == 2
-        assert agents.left_out(plain) == {}
+        async with at_work(agents):
+            for generation in (1, 2):
+                await tell(agents, document(generation, WEB, sticky))
+                assert agents.settled()
+            assert [each.service for each in old.document.forwards] == ["shop/web"]
+            gateway, found = agents.left_out()["shop/dns"]
+            assert (gateway, found.reason) == ("g1", "AgentTooOld")
+            assert "0.0.9" in found.message
+            await tell(agents, document(3, WEB, DNS))
+            assert len(old.document.forwards) == 2
+            assert agents.left_out() == {}
 
     run_virtually(scene())
 

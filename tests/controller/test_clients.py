@@ -10,7 +10,6 @@ import pytest
 from mooring.controller.agents import Agents
 from mooring.controller.fence import LeaseLost
 from mooring.core import affinity, elements, gateway_document
-from mooring.core.history import History
 from mooring.model.gateway import Backend, Clients, Document, Forward, Heartbeat, Held, State, Vrrp
 from mooring.model.rules import Element, Recalled
 from mooring.wire.http import NoAnswer, NotSent, Request, Response
@@ -66,19 +65,23 @@ class World:
         self.holder = Moody("g1", vrrp=Vrrp.MASTER)
         self.others = [Moody(name, vrrp=Vrrp.BACKUP) for name in ("g2", "g3")]
         self.agents = Agents({each.twin.name: each for each in (self.holder, *self.others)}, SILENT)
-        self.newest = document(1, FEW)
 
     async def begin(self) -> None:
         """Clients have come, and then a backend came."""
-        await self.agents.push(self.newest, History())
+        await self.tell(document(1, FEW))
         self.holder.twin.tend()
         self.holder.remember(FEW, *CLIENTS)
-        self.newest = document(2, MANY)
-        await self.agents.push(self.newest, History())
+        await self.tell(document(2, MANY))
         self.holder.twin.look()
 
+    async def tell(self, newest: Document) -> None:
+        self.agents.tell(newest)
+        await self.beat(0.1)
+        for each in (self.holder, *self.others):
+            each.asked.clear()
+
     async def beat(self, seconds: float) -> None:
-        beating = asyncio.create_task(self.agents.beat(lambda: self.newest, lambda: None, every=1.0))
+        beating = asyncio.create_task(self.agents.run(lambda: None, every=1.0))
         await asyncio.sleep(seconds)
         assert not beating.done()
         beating.cancel()
@@ -121,7 +124,7 @@ def test_all_others_know_after_a_heartbeat_and_are_told_once() -> None:
 def test_without_anything_to_tell_nobody_is_asked() -> None:
     async def scene() -> None:
         world = World()
-        await world.agents.push(world.newest, History())
+        await world.tell(document(1, FEW))
         await world.beat(5.5)
         assert world.count("get clients") == world.count("put clients") == [0, 0, 0]
         assert world.count("heartbeat") == [6, 6, 6]
@@ -183,7 +186,7 @@ def test_an_agent_that_knows_of_no_clients_goes_on_as_before() -> None:
         world.others[0].mood = old
         await world.beat(5.5)
         assert world.count("put clients") == [0, 1, 1]
-        assert world.agents.hold(world.newest)
+        assert world.agents.settled()
         assert world.others[1].remembered() == world.strays()
 
     play(scene)

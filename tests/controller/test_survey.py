@@ -177,9 +177,9 @@ async def layered(world: World) -> User:
     user = User(world)
     user.node("n1")
     user.expose("web", "80/TCP", annotations={names.LAYER: "node"})
-    user.expose("lost", "81/TCP", annotations={names.LAYER: "node"}, local=True)
+    user.expose("lost", "81/TCP", annotations={names.LAYER: "node"}, externalTrafficPolicy="Local")
     user.expose("inner", "82/TCP", annotations={names.LAYER: "cluster"})
-    user.expose("hidden", "83/TCP", local=True)
+    user.expose("hidden", "83/TCP", externalTrafficPolicy="Local")
     user.expose("guarded", "84/TCP")
     user.expose("wrong", "85/TCP", annotations={names.LAYER: "nodes"})
     for name in ("web", "lost", "inner", "hidden", "guarded"):

@@ -161,7 +161,6 @@ def test_clients_stay_with_their_backend_when_others_come_and_a_gateway_dies(
 ) -> None:
     few, more, most = (service(version, protocol, count=count, affinity=600) for count in (4, 6, 8))
     world = settled(made, few)
-    newest = [world.tell(few, *NOTHING)]
     clients = CROWD[version]
     world.spaces.address("client", *clients, options="preferred_lft 0")
 
@@ -175,11 +174,11 @@ def test_clients_stay_with_their_backend_when_others_come_and_a_gateway_dies(
         slots = {each: owners.owners[affinity.slot(ipaddress.ip_address(each).packed, SEED)] for each in clients}
         return {each for each in clients if owners.backends[slots[each]].address != had[each]}
 
-    with world.led(lambda: newest[-1]):
+    with world.led(world.tell(few, *NOTHING)) as lead:
         wait_for_two(world)
         had = chosen()
         for wanted in (more, most):
-            newest.append(world.tell(wanted, *NOTHING))
+            lead(world.tell(wanted, *NOTHING))
             lacking = strays(wanted)
             seconds = known_after(world, version, lacking)
             move(world, "ended")

@@ -345,17 +345,18 @@ class TwoGateways:
         return wanted
 
     @contextmanager
-    def led(self, document: Callable[[], Document]) -> Iterator[None]:
-        """A leader's heartbeats, with all that follows from the answers, until the block ends."""
+    def led(self, document: Document) -> Iterator[Callable[[Document], object]]:
+        """A leader, with all that follows from the answers, until the block ends; it can be given a newer document."""
         log = logs.make(Log(level="error"), sys.stderr)
         leader = Agents({each.name: Wire(each) for each in self.agents}, log)
         loop = asyncio.new_event_loop()
-        task = loop.create_task(leader.beat(document, lambda: None, every=1.0))
+        leader.tell(document)
+        task = loop.create_task(leader.run(lambda: None, every=1.0))
         thread = threading.Thread(target=lambda: loop.run_until_complete(asyncio.wait([task])))
         thread.start()
         try:
             waiting.until(lambda: not any(each.stale() for each in self.agents), seconds=15, what="both to be fresh")
-            yield
+            yield lambda newer: loop.call_soon_threadsafe(leader.tell, newer)
         finally:
             loop.call_soon_threadsafe(task.cancel)
             thread.join(15)

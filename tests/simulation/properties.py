@@ -498,7 +498,8 @@ def _serves(gateway: GatewayTwin, service: Service, truth: Truth) -> bool:
 def _wanted(service: Service) -> bool:
     spec, annotations = service.spec, service.metadata.annotations
     ours = spec.type == "LoadBalancer" and spec.load_balancer_class == names.GATEWAY_CLASS
-    return ours and service.metadata.deletion_timestamp is None and annotations.get(names.MANAGED) != "false"
+    meant = ours and service.metadata.deletion_timestamp is None and annotations.get(names.MANAGED) != "false"
+    return meant and not _impossible(service)
 
 
 def _strange(service: Service) -> bool:

@@ -50,9 +50,9 @@ class Surroundings(Protocol):
 
     def point(self, process: Process, server: str, request: Request, possible: tuple[Fault, ...]) -> Fault | None: ...
 
-    def outcome(self, process: Process, server: str, *, answered: bool) -> None: ...
+    def outcome(self, process: Process, server: str, *, answered: bool, since: float) -> None: ...
 
-    def obeyed(self, process: Process, server: str, *, obeyed: bool) -> None: ...
+    def obeyed(self, process: Process, server: str, *, obeyed: bool, since: float) -> None: ...
 
     def latency(self) -> float: ...
 
@@ -188,18 +188,28 @@ class GatewaySeam(Seam):
         self._held: Held | None = None
 
     async def send(self, request: Request) -> Response:
-        told = request.method == "PUT"
-        state, refused = None, False
+        """Who takes a document and says nothing is no less live for it, and has not done what it was told."""
+        told = request.method in {"PUT", "PATCH"}
+        begin = asyncio.get_running_loop().time()
+        state, sent, silent = None, False, True
         try:
             response = await super().send(request)
-            state = _state(response)
-            refused = told and response.status not in STATES
+            sent, state = True, _state(response)
+            silent = state is None and response.status in STATES
+        except NoAnswer:
+            sent = True
+            raise
         finally:
-            self._world.outcome(self._process, self._server.name, answered=state is not None or refused)
+            refused = told and sent and state is None
+            self._outcome(begin, answered=state is not None or (refused and not silent), failed=not refused)
             if refused or (state is not None and (told or state.held != self._held)):
-                self._world.obeyed(self._process, self._server.name, obeyed=not refused)
+                self._world.obeyed(self._process, self._server.name, obeyed=not refused, since=begin)
             self._held = state.held if state is not None else self._held
         return response
+
+    def _outcome(self, begin: float, *, answered: bool, failed: bool) -> None:
+        if answered or failed:
+            self._world.outcome(self._process, self._server.name, answered=answered, since=begin)
 
 
 def _state(response: Response) -> State | None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from mooring.controller import agents
+from mooring.core import roster
 from mooring.wire.http import NO_HEADERS, NoAnswer, NotSent, Request, Response, Stream
 from tests.simulation.faults import EVENTS, OPENS, STALE, STATUS, WRITES, Fault
 from tests.simulation.gateway import GatewayTwin
@@ -78,9 +78,9 @@ class Around:
         fault, self._fault = self._fault, None
         return fault
 
-    def outcome(self, process: Process, server: str, *, answered: bool) -> None: ...
+    def outcome(self, process: Process, server: str, *, answered: bool, since: float) -> None: ...
 
-    def obeyed(self, process: Process, server: str, *, obeyed: bool) -> None: ...
+    def obeyed(self, process: Process, server: str, *, obeyed: bool, since: float) -> None: ...
 
     def latency(self) -> float:
         return 0.01
@@ -302,6 +302,6 @@ def test_a_gateway_that_is_away_stays_away_longer_than_one_that_crashed() -> Non
         await asyncio.sleep(seconds)
         return twin.up
 
-    assert run_virtually(is_back(Fault.GATEWAY_CRASH, agents.GRACE))
-    assert not run_virtually(is_back(Fault.GATEWAY_AWAY, 10 * agents.GRACE))
+    assert run_virtually(is_back(Fault.GATEWAY_CRASH, roster.GRACE))
+    assert not run_virtually(is_back(Fault.GATEWAY_AWAY, 10 * roster.GRACE))
     assert run_virtually(is_back(Fault.GATEWAY_AWAY, AWAY + 1.0))

@@ -20,6 +20,7 @@ from mooring.cloud.twin.state import Caller
 from mooring.controller.controller import Controller, Outside
 from mooring.controller.leader import Times
 from mooring.core.addresses import Place
+from mooring.core.roster import Member
 from mooring.kube.twin.server import KubeTwin
 from mooring.model.cloud import FloatingIp, NetworkId, Port, PortId, ProjectId, SubnetId
 from mooring.model.config import Services
@@ -100,6 +101,7 @@ class World:
         self.neutron = NeutronTwin(neutron.counted_ids(), self.loop.time)
         self.gateways = {name: GatewayTwin(name, self.chance) for name in ("g1", "g2")}
         self.place = msgspec.structs.replace(_topology(self.neutron), services=services)
+        self.members = {name: Member(name, port) for name, port in zip(self.gateways, self.place.gateways, strict=True)}
         _namespaces(self.kube)
         self.truth = Truth(self.kube, self.gateways, CLUSTER)
         self.truth.claim_unclassed = services.claim_unclassed
@@ -132,25 +134,29 @@ class World:
         await self._judge_further_pass()
         self._judge_tasks()
 
+    def _judge_tasks(self) -> None:
+        for context in self.loop.failures:
+            error = context.get("exception")
+            told = "".join(traceback.format_exception(error)) if error else context["message"]
+            raise Violation(f"a task failed: {told}")
+
     def _start(self, name: str) -> None:
         """A life of a controller, with an identity that no life before it had."""
         self._lives += 1
         process = Process(f"{name}.{self._lives}")
         context = contextvars.copy_context()
         context.run(PROCESS.set, process)
-        gateways = {
-            each: GatewaySeam(self, process, GatewayServer(twin, self.judge)) for each, twin in self.gateways.items()
-        }
         controller = Controller(
             Outside(
                 Seam(self, process, KubeServer(self.kube, self.judge)),
                 Seam(self, process, NeutronServer(self.neutron, MEMBER, self.judge)),
-                gateways,
+                lambda agent: GatewaySeam(self, process, GatewayServer(self.gateways[agent], self.judge)),
                 CountedCalls(),
                 CountedCalls(),
                 CountedCalls(),
             ),
             self.place,
+            self.members,
             process.name,
             clock=self.clock,
             chance=random.Random(f"controller {self._lives}"),  # noqa: S311
@@ -173,20 +179,20 @@ class World:
             self._faulted = True
         return fault
 
-    def outcome(self, process: Process, server: str, *, answered: bool) -> None:
-        """Whether a process got an answer from a gateway: what being live means."""
+    def outcome(self, process: Process, server: str, *, answered: bool, since: float) -> None:
+        """Whether a process got an answer from a gateway to what it sent then: what being live means."""
         if answered:
             if process.failing.pop(server, None) is not None:
                 process.revived[server] = self.loop.time()
         else:
-            process.failing.setdefault(server, self.loop.time())
+            process.failing.setdefault(server, since)
 
-    def obeyed(self, process: Process, server: str, *, obeyed: bool) -> None:
-        """Whether a gateway refused a document that a process told it."""
+    def obeyed(self, process: Process, server: str, *, obeyed: bool, since: float) -> None:
+        """Whether a gateway did what a process told it then, and said so."""
         if obeyed:
             process.refusing.pop(server, None)
         else:
-            process.refusing.setdefault(server, self.loop.time())
+            process.refusing.setdefault(server, since)
 
     def latency(self) -> float:
         return 0.001 + 0.02 * self._latency()
@@ -257,6 +263,7 @@ class World:
             if self.loop.time() > self.disturbed_at + DEADLINE:
                 self._judge_tasks()  # who failed does not come to rest
                 raise Violation(f"no rest {DEADLINE:g} s after the last disturbance")
+            self._judge_tasks()
             await asyncio.sleep(5.0)
             settled = LEASE_SECONDS + PAUSE if self._faulted else 1.0  # a lost lease shows late
             leader = next((each.leader for each in self._controllers.values() if each.leader), None)
@@ -267,12 +274,6 @@ class World:
             elif leader.audits > audits[1]:
                 self._at_rest = True
                 return
-
-    def _judge_tasks(self) -> None:
-        for context in self.loop.failures:
-            error = context.get("exception")
-            told = "".join(traceback.format_exception(error)) if error else context["message"]
-            raise Violation(f"a task failed: {told}")
 
     def _judge_rest(self) -> None:
         self._see_neutron()

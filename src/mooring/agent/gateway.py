@@ -215,6 +215,7 @@ class Gateway:
             schemas=gateway_document.SCHEMAS,
             snat=self._choices.mode.source,
             remembers=self.memory.last.number,
+            drained=self.standing.drained,
         )
 
     @property

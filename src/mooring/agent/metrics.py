@@ -75,6 +75,7 @@ class GatewayCollector(Collector):
                 self._gateway.standing.heartbeat_age,
             ),
             ("stale", "1: too long without heartbeat or newest document; it gives way to others.", state.stale),
+            ("drained", "1: a controller told it to give way to others.", state.drained),
             ("ready", "1: the rules of the last document are in force and keepalived runs.", self._is_ready()),
             ("left_out", "Forwards and backends of the document that are not served.", len(state.left_out)),
             (

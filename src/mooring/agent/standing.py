@@ -1,7 +1,7 @@
 """How a gateway stands among the others: whether it is up to date, and what VRRP makes of that.
 
-Who is stale gives way to others. An agent that is dead or hangs cannot say that it is: so it tells VRRP once a second
-that it lives, and VRRP gives way by itself when it does not hear that for some seconds.
+Who is stale gives way to others, and so does who is told to. An agent that is dead or hangs cannot say that it is: so
+it tells VRRP once a second that it lives, and VRRP gives way by itself when it does not hear that for some seconds.
 
 `observe` is for the thread that changes the host; the rest may be called by another one at any time.
 """
@@ -40,11 +40,15 @@ class Standing:
         self._marked: float | None = None
         self._unmarked = ""
         self._heard = Heard(clock())
-        self._stale: bool | None = None
+        self._lowered: tuple[bool, bool] | None = None  # whether it is stale, and whether it is drained
 
     @property
     def stale(self) -> bool:
-        return bool(self._stale)
+        return self._lowered is not None and self._lowered[0]
+
+    @property
+    def drained(self) -> bool:
+        return self._lowered is not None and self._lowered[1]
 
     @property
     def heartbeat_age(self) -> float:
@@ -64,15 +68,16 @@ class Standing:
         """Look at the clock, and give way to others or take one's place again."""
         self._mark_alive()
         stale = freshness.stale(self._heard, held, now=self._clock(), holding=self.vrrp is Vrrp.MASTER)
-        if stale == self._stale:
+        drained = self._heard.drained
+        if (stale, drained) == self._lowered:
             return
         try:
-            self._daemon.lower(GIVE_WAY if stale else 0)
+            self._daemon.lower(GIVE_WAY if stale or drained else 0)
         except HostError as error:
-            self._log.error("priority not changed", stale=stale, error=str(error))
+            self._log.error("priority not changed", stale=stale, drained=drained, error=str(error))
             return
-        self._stale = stale
-        told = {"held": held.age, "newest": self._heard.newest}
+        self._lowered = stale, drained
+        told = {"held": held.age, "newest": self._heard.newest, "drained": drained}
         self._log.info("stale: gives way to others" if stale else "fresh", **told)
 
     def observe(self, addresses: frozenset[str]) -> None:

@@ -8,7 +8,7 @@ import importlib
 import sys
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -17,9 +17,6 @@ from mooring.cli.config_commands import config_option
 from mooring.core.needs import Daemon
 from mooring.model.config import Config
 from mooring.model.errors import StartRefused
-
-if TYPE_CHECKING:
-    from structlog.typing import FilteringBoundLogger
 
 
 @click.command()
@@ -30,20 +27,28 @@ def controller(path: Path | None) -> None:
     It gives Services their addresses and tells the gateways what to serve. It runs until it gets SIGTERM; of several
     that run side by side, one leads. The log goes to standard error.
     """
-    run("controller", path)
+    from mooring.controller.reloading import Source  # noqa: PLC0415 - see the module's first lines
+
+    def load() -> Config:
+        try:
+            return config_file.load_for("controller", path)
+        except config_file.RefusedError as error:
+            raise StartRefused(error.message) from error
+
+    run("controller", path, Source(path or config_file.DEFAULT, load))
 
 
-def run(daemon: Daemon, path: Path | None) -> None:
-    """Start a daemon and stay until it ends."""
+def run(daemon: Daemon, path: Path | None, *further: object) -> None:
+    """Start a daemon and stay until it ends. `further` is what it needs beside its configuration and a log."""
     from mooring.cli import logs  # noqa: PLC0415 - see the module's first lines
 
     config = config_file.load_for(daemon, path)
     log = logs.make(config.log, sys.stderr)
-    main: Callable[[Config, FilteringBoundLogger], Coroutine[Any, Any, None]]
+    main: Callable[..., Coroutine[Any, Any, None]]
     main = importlib.import_module(f"mooring.{daemon}.main").run
     try:
         with logs.libraries(log):
-            asyncio.run(main(config, log))
+            asyncio.run(main(config, log, *further))
     except Exception as error:
         refusals = _refusals(error)
         if not refusals:

@@ -1,8 +1,8 @@
-"""The gateways' agents: telling them the document, and knowing which of them hold it.
+"""The gateways' agents: each is told the newest document by a worker of its own, and nobody waits for another one.
 
-A gateway is live until it has not answered for `GRACE` seconds. What counts is what all live gateways hold. One that is
-not live is told nothing but heartbeats: as soon as it answers one, it is told the rest. One that answers and refuses
-what it is told gives way to the others by itself, and counts for as long as it holds the addresses all the same.
+What counts is what all gateways that count hold (core.roster). One that is not live is told nothing but heartbeats: as
+soon as it answers one, it is told the rest. One that answers and does not do what it is told, be it that it refuses or
+that it hangs, is told again after a while that grows.
 """
 
 import asyncio
@@ -11,103 +11,172 @@ from functools import cached_property
 from http import HTTPStatus
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 from structlog.typing import FilteringBoundLogger
 
 from mooring.controller.clients import PassingOn
 from mooring.controller.fence import LeaseLost
-from mooring.core import gateway_document
+from mooring.core import gateway_document, picture, roster
 from mooring.core.history import History
+from mooring.core.roster import GRACE, Acknowledged, Conduct
 from mooring.model.gateway import Delta, Document, Heartbeat, Held, LeftOut, Refusal, State, Vrrp
 from mooring.wire.http import NoAnswer, NotSent, Request, Response, Sender
 
-GRACE = 3.0
 MEGABYTE = 1 << 20
 PUT_SECONDS = 15.0
 """And a second for each megabyte of a whole document. Heartbeats tell meanwhile that the gateway lives."""
+FIRST_PAUSE = 0.25
+LONGEST_PAUSE = 2.0
+"""Before one that did not do what it was told is told again."""
 JSON = {"content-type": "application/json"}
 DOCUMENTS = {"PUT", "PATCH"}
 STATES = {HTTPStatus.OK, HTTPStatus.CONFLICT}
 """In both it says what it holds."""
+NOBODY: frozenset[str] = frozenset()
+
+
+class Whole:
+    """A document, and what is made of it only if somebody needs it."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+
+    @cached_property
+    def body(self) -> bytes:
+        return msgspec.json.encode(self.document)
+
+    @cached_property
+    def acknowledged(self) -> Acknowledged:
+        """What a gateway that holds it serves, by Service."""
+        return picture.acknowledged(self.document)
+
+
+NOTHING = Whole(Document(0, 0, "", ()))
 
 
 class Gateway(Struct):
-    """One gateway as its agent last told it."""
+    """One gateway as its agent last told it. `told`: what it was told last and did."""
 
     name: str
     sender: Sender
     state: State = State(Held(), schemas=gateway_document.SCHEMAS)
+    told: Whole = NOTHING
+    leaves: bool = False
     failing_since: float | None = None
     refusing_since: float | None = None
     failure: str = ""
+    turn: asyncio.Event = field(default_factory=asyncio.Event)
+    look: bool = False
+
+    @property
+    def conduct(self) -> Conduct:
+        return Conduct(self.state.vrrp, self.failing_since, self.refusing_since, self.leaves)
 
 
 class Agents:
-    """All agents, each behind a sender of its own."""
+    """All agents, each behind a sender of its own. `leaving`: the names of those that are to be let go."""
 
-    def __init__(self, senders: Mapping[str, Sender], log: FilteringBoundLogger) -> None:
-        self.gateways = {name: Gateway(name, senders[name]) for name in sorted(senders)}
+    def __init__(
+        self, senders: Mapping[str, Sender], log: FilteringBoundLogger, *, leaving: frozenset[str] = NOBODY
+    ) -> None:
+        self.gateways = {name: Gateway(name, senders[name], leaves=name in leaving) for name in sorted(senders)}
         self._log = log
         self._clients = PassingOn(dict(senders), log)
+        self._newest = NOTHING
+        self._history = History()
+        self._agreed: tuple[tuple[Whole, ...], Acknowledged] = ((), {})
 
     async def ask(self) -> int:
         """Ask every agent what it holds; the highest epoch that any of them has seen."""
-        request = Request("get state", "GET", "/v1/state", seconds=GRACE)
-        await asyncio.gather(*(self._tell(each, request) for each in self.gateways.values()))
+        await asyncio.gather(*(self._ask(each) for each in self.gateways.values()))
         return max((each.state.held.epoch for each in self.gateways.values()), default=0)
 
-    async def push(self, document: Document, history: History) -> bool:
-        """Tell the live ones that do not hold it yet. Returns whether all that were told hold it now."""
-        lacking = [each for each in self.gateways.values() if self.is_live(each) and not holds(each.state, document)]
-        whole = Whole(document)
-        await asyncio.gather(*(self._push(each, whole, history.delta(each.state)) for each in lacking))
-        return all(holds(each.state, document) for each in lacking)
+    def look_again(self) -> None:
+        """Have every agent asked for all that it can say, which answers to heartbeats leave out."""
+        for each in self.gateways.values():
+            each.look = True
 
-    async def _push(self, gateway: Gateway, whole: "Whole", delta: Delta | None) -> None:
+    def tell(self, document: Document) -> None:
+        """There is something new. Whoever is still being told something older is told this next."""
+        self._newest = Whole(document)
+        self._history.add(document)
+        for each in self.gateways.values():
+            each.turn.set()
+
+    async def run(
+        self, heard: Callable[[], None], drained: Callable[[], frozenset[str]] = lambda: NOBODY, *, every: float
+    ) -> None:
+        """Until cancelled: bring each gateway to the newest document, and tell it, every so often, that we are there.
+
+        `heard` is called when something that counts may have changed. `drained` are those that are to give way.
+        """
+        async with asyncio.TaskGroup() as tasks:
+            for each in self.gateways.values():
+                tasks.create_task(self._beat(each, heard, drained, every, tasks))
+                tasks.create_task(self._follow(each, heard))
+
+    async def _follow(self, gateway: Gateway, heard: Callable[[], None]) -> None:
+        """Bring one gateway to the newest document, whenever it lacks that."""
+        pause = FIRST_PAUSE
+        while True:
+            await gateway.turn.wait()
+            gateway.turn.clear()
+            newest = self._newest
+            if holds(gateway.state, newest.document):
+                gateway.told = newest
+            elif self.is_live(gateway):
+                await self._push(gateway, newest, self._history.delta(gateway.state))
+            heard()
+            if self._is_told(gateway):
+                pause = FIRST_PAUSE
+            elif self.is_live(gateway):
+                gateway.turn.set()
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, LONGEST_PAUSE)
+
+    async def _push(self, gateway: Gateway, newest: Whole, delta: Delta | None) -> None:
         """What differs, if that is known; everything, if the gateway has something else after all."""
-        fitting = gateway_document.understood(whole.document, gateway.state.schemas)
-        if fitting is not whole.document:
+        fitting = gateway_document.understood(newest.document, gateway.state.schemas)
+        whole = newest
+        if fitting is not newest.document:
             whole, delta = Whole(fitting), None
         if delta is not None:
             body = msgspec.json.encode(delta)
             request = Request("patch document", "PATCH", "/v1/document", headers=JSON, body=body, seconds=PUT_SECONDS)
-            await self._tell(gateway, request)
-            if gateway.failing_since is not None or holds(gateway.state, whole.document):
+            if not await self._tell(gateway, request):
                 return
-            if gateway.state.held.age >= whole.document.held.age:
-                return  # somebody else told it something newer
-        seconds = PUT_SECONDS + len(whole.body) / MEGABYTE
-        request = Request("put document", "PUT", "/v1/document", headers=JSON, body=whole.body, seconds=seconds)
-        await self._tell(gateway, request)
-
-    async def beat(self, document: Callable[[], Document], turned: Callable[[], None], *, every: float) -> None:
-        """Tell each gateway, again and again, that there is a leader.
-
-        `turned` is called when one that answers lacks the document, and when one is no longer live.
-        """
-        async with asyncio.TaskGroup() as tasks:
-            for each in self.gateways.values():
-                tasks.create_task(self._beat(each, document, turned, every, tasks))
+        ahead = gateway.state.held.age >= newest.document.held.age  # this one, or something newer of somebody else
+        if not ahead:
+            seconds = PUT_SECONDS + len(whole.body) / MEGABYTE
+            request = Request("put document", "PUT", "/v1/document", headers=JSON, body=whole.body, seconds=seconds)
+            await self._tell(gateway, request)
+        if holds(gateway.state, newest.document):
+            gateway.told = newest
 
     async def _beat(
         self,
         gateway: Gateway,
-        document: Callable[[], Document],
-        turned: Callable[[], None],
+        heard: Callable[[], None],
+        drained: Callable[[], frozenset[str]],
         every: float,
         tasks: asyncio.TaskGroup,
     ) -> None:
         live, vrrp = True, gateway.state.vrrp
-        while True:
-            newest = document()
+        while gateway.name in self.gateways:
+            newest = self._newest.document
             if newest.epoch:
-                body = msgspec.json.encode(Heartbeat(newest.epoch, newest.generation))
+                beat = Heartbeat(newest.epoch, newest.generation, drained=gateway.name in drained())
+                body = msgspec.json.encode(beat)
                 await self._tell(
                     gateway, Request("heartbeat", "POST", "/v1/heartbeat", headers=JSON, body=body, seconds=GRACE)
                 )
-                lacks = gateway.failing_since is None and not holds(gateway.state, newest)
-                if lacks or (self.is_live(gateway), gateway.state.vrrp) != (live, vrrp):
-                    turned()
+                if gateway.failing_since is None and not self._is_told(gateway):
+                    gateway.turn.set()
+                if gateway.look and gateway.failing_since is None:
+                    gateway.look = False
+                    await self._ask(gateway)
+                if (self.is_live(gateway), gateway.state.vrrp) != (live, vrrp):
+                    heard()
                 live, vrrp = self.is_live(gateway), gateway.state.vrrp
                 self._pass_on(gateway, tasks)
             await asyncio.sleep(every)
@@ -119,67 +188,107 @@ class Agents:
         if gateway.failing_since is None and self._clients.wanted(*told):
             tasks.create_task(self._clients.pass_on(*told))
 
-    def ahead_of(self, document: Document) -> int | None:
-        """The highest epoch of a gateway that holds something of another leader that is not older than this document.
+    def ahead(self) -> int | None:
+        """The highest epoch of a gateway that holds something of another leader that is not older than our newest.
 
         It was told by a leader whose epoch is not below ours, which happens when the Lease was lost and the gateway
         could not be asked: what we send, it refuses.
         """
-        foreign: list[Held] = [each.state.held for each in self.gateways.values() if not holds(each.state, document)]
-        return max((held.epoch for held in foreign if held.age >= document.held.age), default=None)
+        ours = self._newest.document
+        foreign: list[Held] = [each.state.held for each in self.gateways.values() if not holds(each.state, ours)]
+        return max((held.epoch for held in foreign if held.age >= ours.held.age), default=None)
 
     def live(self) -> bool:
         """Whether there is a live gateway at all."""
-        return any(self._counts(each) for each in self.gateways.values())
+        return bool(self._counting())
 
     def holder(self) -> bool:
         """Whether a live gateway holds the addresses."""
-        return any(self._counts(each) and each.state.vrrp is Vrrp.MASTER for each in self.gateways.values())
+        return any(each.state.vrrp is Vrrp.MASTER for each in self._counting())
 
-    def hold(self, document: Document) -> bool:
-        """Whether every live gateway holds a document."""
-        return all(holds(each.state, document) for each in self.gateways.values() if self._counts(each))
+    def acknowledged(self) -> Acknowledged | None:
+        """What all that count serve, by Service; None, if one of them holds nothing of ours.
+
+        It is the same object for as long as they hold the same.
+        """
+        counting = self._counting()
+        if not all(holds(each.state, each.told.document) for each in counting):
+            return None
+        told = tuple(each.told for each in counting) or (self._newest,)
+        if told != self._agreed[0]:
+            self._agreed = told, roster.agreed([each.acknowledged for each in told])
+        return self._agreed[1]
+
+    def settled(self) -> bool:
+        """Whether every live gateway holds the newest document."""
+        return all(self._is_told(each) for each in self.gateways.values() if self.is_live(each))
 
     def snat(self) -> frozenset[str]:
         """Whom backends see, by what the live gateways say; one that is too old says nothing."""
-        counting = (each.state.snat for each in self.gateways.values() if self._counts(each))
-        return frozenset(counting) - {""}
+        return frozenset(each.state.snat for each in self._counting()) - {""}
 
-    def left_out(self, document: Document) -> dict[str, tuple[str, LeftOut]]:
+    def left_out(self) -> dict[str, tuple[str, LeftOut]]:
         """What a live gateway does not serve of its document: by Service, who does not, and the first thing."""
-        counting = [each for each in self.gateways.values() if self._counts(each)]
+        counting = self._counting()
         found = {one.service: (each.name, one) for each in reversed(counting) for one in reversed(each.state.left_out)}
         for each in counting:
             newest = max(each.state.schemas, default=1)
             if newest < gateway_document.SCHEMAS[-1]:
                 version = each.state.version
-                old = (one for one in document.forwards if gateway_document.needs(one) > newest)
+                old = (one for one in self._newest.document.forwards if gateway_document.needs(one) > newest)
                 found |= {one.service: (each.name, gateway_document.too_new(one, version)) for one in old}
         return found
 
     def is_live(self, gateway: Gateway) -> bool:
-        return _recent(gateway.failing_since)
+        return roster.live(gateway.conduct, now=asyncio.get_running_loop().time())
 
-    def _counts(self, gateway: Gateway) -> bool:
-        return self.is_live(gateway) and (gateway.state.vrrp is Vrrp.MASTER or _recent(gateway.refusing_since))
+    def let_go(self, name: str) -> bool:
+        """Whether one that leaves may be let go."""
+        others = [each.conduct for each in self.gateways.values() if each.name != name]
+        gateway = self.gateways.get(name)
+        conduct = Conduct(failing_since=float("-inf")) if gateway is None else gateway.conduct
+        return roster.let_go(conduct, others, now=asyncio.get_running_loop().time())
 
-    async def _tell(self, gateway: Gateway, request: Request) -> None:
+    def forget(self, name: str) -> None:
+        """One that left is told nothing any more."""
+        self.gateways.pop(name, None)
+
+    def _is_told(self, gateway: Gateway) -> bool:
+        return gateway.told is self._newest and holds(gateway.state, self._newest.document)
+
+    def _counting(self) -> list[Gateway]:
+        now = asyncio.get_running_loop().time()
+        return [each for each in self.gateways.values() if roster.counts(each.conduct, now=now)]
+
+    async def _ask(self, gateway: Gateway) -> None:
+        await self._tell(gateway, Request("get state", "GET", "/v1/state", seconds=GRACE))
+
+    async def _tell(self, gateway: Gateway, request: Request) -> bool:
+        """Whether it answered. Since when it does not, is counted from the sending."""
+        begin = asyncio.get_running_loop().time()
+        document = request.method in DOCUMENTS
         try:
             response = await gateway.sender.send(request)
             if response.status in STATES:
                 state = _kept(gateway.state, msgspec.json.decode(response.body, type=State), request)
-                obeyed = request.method in DOCUMENTS or state.held != gateway.state.held
+                obeyed = document or state.held != gateway.state.held
                 gateway.state = state
                 self._answered(gateway, obeyed=obeyed)
-                return
-            if request.method in DOCUMENTS:
-                self._refused(gateway, _refusal(response))
-            else:
-                self._failed(gateway, request.what, _refusal(response))
+                return True
         except LeaseLost:
-            return
+            return False
         except (NotSent, NoAnswer, msgspec.DecodeError) as error:
-            self._failed(gateway, request.what, str(error))
+            if document and not isinstance(error, NotSent):
+                self._refused(gateway, f"no answer: {error}", since=begin)
+            else:
+                self._failed(gateway, request.what, str(error), since=begin)
+            return False
+        if document:
+            gateway.failing_since = None
+            self._refused(gateway, _refusal(response), since=begin)
+        else:
+            self._failed(gateway, request.what, _refusal(response), since=begin)
+        return True
 
     def _answered(self, gateway: Gateway, *, obeyed: bool) -> None:
         if gateway.failing_since is not None:
@@ -188,31 +297,20 @@ class Agents:
         if obeyed or gateway.refusing_since is None:
             gateway.refusing_since, gateway.failure = None, ""
 
-    def _refused(self, gateway: Gateway, why: str) -> None:
-        """It answers, and does not do it; nothing has changed there."""
+    def _refused(self, gateway: Gateway, why: str, *, since: float) -> None:
+        """It does not do it, or does not say that it did."""
         if gateway.failure != why:
-            self._log.warning("gateway refuses the document", gateway=gateway.name, why=why)
-        gateway.failure, gateway.failing_since = why, None
+            self._log.warning("gateway does not take the document", gateway=gateway.name, why=why)
+        gateway.failure = why
         if gateway.refusing_since is None:
-            gateway.refusing_since = asyncio.get_running_loop().time()
+            gateway.refusing_since = since
 
-    def _failed(self, gateway: Gateway, call: str, failure: str) -> None:
+    def _failed(self, gateway: Gateway, call: str, failure: str, *, since: float) -> None:
         if gateway.failure != failure:
             self._log.warning("gateway does not answer", gateway=gateway.name, call=call, why=failure)
         gateway.failure = failure
         if gateway.failing_since is None:
-            gateway.failing_since = asyncio.get_running_loop().time()
-
-
-class Whole:
-    """A document and its text, which is made only if somebody needs all of it."""
-
-    def __init__(self, document: Document) -> None:
-        self.document = document
-
-    @cached_property
-    def body(self) -> bytes:
-        return msgspec.json.encode(self.document)
+            gateway.failing_since = since
 
 
 def holds(state: State, document: Document) -> bool:
@@ -225,11 +323,6 @@ def _kept(before: State, now: State, request: Request) -> State:
     """With what is left out, which an answer to a heartbeat does not say: it is the same for the same document."""
     same = request.method == "POST" and (before.told, before.held.age) == (now.told, now.held.age)
     return msgspec.structs.replace(now, left_out=before.left_out) if same else now
-
-
-def _recent(since: float | None) -> bool:
-    """Whether something has not gone on for longer than what is overlooked."""
-    return since is None or asyncio.get_running_loop().time() < since + GRACE
 
 
 def _refusal(response: Response) -> str:

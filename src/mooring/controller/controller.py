@@ -3,9 +3,10 @@
 import asyncio
 import functools
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import datetime
 
+import msgspec
 from msgspec import Struct
 from structlog.typing import FilteringBoundLogger
 
@@ -13,17 +14,20 @@ from mooring.cloud.api import Cloud
 from mooring.controller.agents import Agents
 from mooring.controller.fence import FencedSender, FencedTransport
 from mooring.controller.leader import BY_NAMESPACE, BY_SERVICE, Followed, Leader, Times
+from mooring.controller.members import Members
 from mooring.controller.ports import Ports
 from mooring.controller.pushing import Pushing
-from mooring.core import claims, endpoints, gateway_document
+from mooring.core import claims, endpoints, gateway_document, roster
 from mooring.core.addresses import Addresses, Place
 from mooring.core.picture import Picture
+from mooring.core.roster import Roster
 from mooring.kube.api import Api
 from mooring.kube.election import Election, Term
 from mooring.kube.kinds import ENDPOINT_SLICES, NETWORK_POLICIES, NODES, SERVICES
 from mooring.kube.recorder import Recorder
 from mooring.kube.reflector import Reflector
 from mooring.kube.store import Store
+from mooring.model import names
 from mooring.model.kubernetes import EndpointSlice, Name, NetworkPolicy
 from mooring.wire.calls import Calls
 from mooring.wire.http import Sender, Transport
@@ -34,11 +38,14 @@ REPORTER = "openstack.org/mooring"
 
 
 class Outside(Struct, frozen=True):
-    """The ways to everything that a controller touches, and who counts the calls on each."""
+    """The ways to everything that a controller touches, and who counts the calls on each.
+
+    `reach` gives the way to the agent that listens somewhere.
+    """
 
     kube: Transport
     cloud: Sender
-    agents: Mapping[str, Sender]
+    reach: Callable[[str], Sender]
     kube_calls: Calls
     cloud_calls: Calls
     agent_calls: Calls
@@ -48,10 +55,7 @@ class Outside(Struct, frozen=True):
         return Outside(
             PatientTransport(FencedTransport(self.kube, term), self.kube_calls),
             PatientSender(FencedSender(self.cloud, term), self.cloud_calls),
-            {
-                name: PatientSender(FencedSender(each, term), self.agent_calls, patience=0.0)
-                for name, each in self.agents.items()
-            },
+            lambda agent: PatientSender(FencedSender(self.reach(agent), term), self.agent_calls, patience=0.0),
             self.kube_calls,
             self.cloud_calls,
             self.agent_calls,
@@ -65,6 +69,7 @@ class Controller:
         self,
         outside: Outside,
         place: Place,
+        gateways: Roster,
         identity: str,
         *,
         clock: Callable[[], datetime],
@@ -76,6 +81,8 @@ class Controller:
     ) -> None:
         self._outside = outside
         self._place = place
+        self._gateways = gateways
+        self._configured = asyncio.Event()
         self._identity = identity
         self._clock = clock
         self._chance = chance
@@ -110,6 +117,11 @@ class Controller:
         """Whether everything that it follows has been seen once."""
         return self.followed.complete
 
+    def reconfigure(self, place: Place, gateways: Roster) -> None:
+        """Go on with other gateways, or another place. A term under way begins its work anew, and stays."""
+        self._place, self._gateways = place, gateways
+        self._configured.set()
+
     async def run(self) -> None:
         async with asyncio.TaskGroup() as tasks:
             for each in self._reflectors:
@@ -117,11 +129,30 @@ class Controller:
             tasks.create_task(self._election.run(self._lead))
 
     async def _lead(self, term: Term) -> None:
+        """Until the term ends. What is configured anew is worked on from the beginning, as by another leader."""
+        while True:
+            self._configured.clear()
+            work = asyncio.create_task(self._work(term))
+            configured = asyncio.create_task(self._configured.wait())
+            try:
+                await asyncio.wait((work, configured), return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for each in (work, configured):
+                    each.cancel()
+                await asyncio.wait((work, configured))
+            if not work.cancelled():
+                work.result()
+
+    async def _work(self, term: Term) -> None:
         log = self._log.bind(epoch=term.epoch)
         outside = self._outside.fenced(term)
         api = Api(outside.kube)
-        agents = Agents(outside.agents, log)
-        picture = Picture(Addresses(self._place))
+        leaving = roster.leaving(roster.load(term.notes.get(names.GATEWAYS, "")), self._gateways)
+        everybody = {**self._gateways, **leaving}
+        senders = {name: outside.reach(each.agent) for name, each in everybody.items() if each.agent}
+        agents = Agents(senders, log, leaving=frozenset(leaving))
+        ports = tuple(each.port for each in everybody.values())
+        picture = Picture(Addresses(msgspec.structs.replace(self._place, gateways=ports)))
         self.agents = agents
         self.leader = Leader(
             api,
@@ -129,6 +160,15 @@ class Controller:
             picture=picture,
             ports=Ports(Cloud(outside.cloud), picture.addresses),
             agents=agents,
+            members=Members(
+                self._gateways,
+                leaving,
+                agents=agents,
+                addresses=picture.addresses,
+                term=term,
+                note=self._election.note,
+                log=log,
+            ),
             pushing=Pushing(agents, term, self._election.raise_epoch, seed=gateway_document.seed(self._place.cluster)),
             recorder=Recorder(api, REPORTER, self._identity, self._clock, self._chance),
             clock=self._clock,

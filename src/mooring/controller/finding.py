@@ -1,4 +1,4 @@
-"""From the names in the configuration to the objects that they mean, at the start.
+"""From the names in the configuration to the objects that they mean, at the start and whenever it is read anew.
 
 What is not there, or is there twice, ends the start with a sentence; what cannot be asked for is asked for again.
 """
@@ -12,6 +12,7 @@ from mooring.cloud.api import Cloud
 from mooring.cloud.errors import CloudError
 from mooring.cloud.kinds import NETWORKS, PORTS, SUBNETS, Kind
 from mooring.core.addresses import Place
+from mooring.core.roster import Member
 from mooring.kube.api import Api
 from mooring.kube.errors import KubeError
 from mooring.kube.kinds import NAMESPACES
@@ -65,6 +66,12 @@ async def place(config: Config, api: Api, cloud: Cloud) -> Place:
         await _subnet_ipv6(config, cloud, NetworkId(network.id)),
         config.backends.layer,
     )
+
+
+def gateways(config: Config, found: Place) -> dict[str, Member]:
+    """The gateways by their names, from the ports that were found for them."""
+    named = sorted(config.gateways.items())
+    return {name: Member(each.agent, port) for (name, each), port in zip(named, found.gateways, strict=True)}
 
 
 async def _subnet(config: Config, cloud: Cloud, network: NetworkId) -> SubnetId | None:

@@ -36,6 +36,7 @@ class Housekeeping:
             self._picture.used() | named,
             gateways=addresses.gateways.values(),
             former=addresses.former,
+            released=addresses.released,
             tagged_for=self._tagged_for(),
             wait=self._before_deletion,
         )

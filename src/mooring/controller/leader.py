@@ -2,8 +2,8 @@
 
 One worker takes names from one queue. For a Service it looks, decides the next step (`core.explaining.decide`), does
 it, and looks again, until there is nothing to do or something to wait for. Everything is derived anew from what is
-seen, so it does not matter where the leader before was interrupted. Another worker tells the gateways: endpoints are
-followed also while OpenStack lets the first one wait.
+seen, so it does not matter where the leader before was interrupted. Another worker makes what the gateways are told:
+endpoints are followed also while OpenStack lets the first one wait.
 
 Nothing is pushed and nothing is cleaned up before Services, endpoints, nodes and ports are completely known.
 """
@@ -22,6 +22,7 @@ from mooring.controller import troubles
 from mooring.controller.agents import Agents
 from mooring.controller.deeds import Deeds
 from mooring.controller.housekeeping import Housekeeping
+from mooring.controller.members import Members
 from mooring.controller.ports import Ports
 from mooring.controller.pushing import Pushing
 from mooring.controller.service_writes import ServiceWrites
@@ -44,6 +45,7 @@ BY_SERVICE = "by service"
 BY_NAMESPACE = "by namespace"
 BEGIN_AGAIN = 5.0
 """Nothing else is done before the beginning has succeeded: it does not wait for long."""
+LONGEST_PUSH_RETRY = 1.0
 PASSING = 10.0
 """What passes by itself is worth telling only when it lasts, in seconds."""
 
@@ -53,6 +55,7 @@ class Chore(enum.Enum):
 
     BEGIN = "begin"
     PUSH = "push"
+    HEARD = "hear the gateways"
     AUDIT = "audit"
 
 
@@ -65,7 +68,6 @@ class Times(Struct, frozen=True):
     audit: float = 60.0
     clean_up: float = 1.0
     heartbeat: float = 1.0
-    push_again: float = 1.0
     before_deletion: float = 90.0
     """Longer than a lease and the longest request, signing in included: what was under way at the tagging has ended."""
     first_retry: float = 0.5
@@ -108,6 +110,7 @@ class Leader:
         picture: Picture,
         ports: Ports,
         agents: Agents,
+        members: Members,
         pushing: Pushing,
         recorder: Recorder,
         clock: Callable[[], datetime],
@@ -121,6 +124,7 @@ class Leader:
         self._picture = picture
         self._ports = ports
         self._agents = agents
+        self._members = members
         self._pushing = pushing
         self._recorder = recorder
         self._wanted = picture.addresses.place.services
@@ -130,10 +134,11 @@ class Leader:
         self._times = times
         self._log = log
         self._queue: WorkQueue[Item] = WorkQueue(chance, first=times.first_retry, longest=times.longest_retry)
-        self._pushes: WorkQueue[Item] = WorkQueue(chance, first=times.first_retry, longest=times.push_again)
+        self._pushes: WorkQueue[Item] = WorkQueue(chance, first=times.first_retry, longest=LONGEST_PUSH_RETRY)
         self._nodes: tuple[nodes.Usable, ...] = ()
         self._waiting: set[Name] = set()  # for the gateways
-        self._live = True, True  # whether there was a gateway, and a holder, when they were last told something
+        self._live = True, True  # whether there was a gateway, and a holder, when they were last heard
+        self._acknowledged: object = None  # what they had acknowledged then
         self._troubles: dict[Name, Trouble] = {}
         self._wishing: set[Name] = set()  # for an address that cannot be had now
         self._failing: dict[Item, float] = {}  # since when each has been tried in vain
@@ -144,7 +149,8 @@ class Leader:
     def idle(self) -> bool:
         """Nothing is to be done but the next audit, and nothing is on its way out."""
         resting = self._queue.only(Chore.AUDIT) and self._pushes.only(Chore.AUDIT)
-        return self.audits > 0 and resting and not self._waiting and self._house.done
+        told = not self._waiting and self._agents.settled()
+        return self.audits > 0 and resting and told and self._house.done and not self._members.leaving
 
     @property
     def backlog(self) -> int:
@@ -166,13 +172,7 @@ class Leader:
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._recorder.run())
-                tasks.create_task(
-                    self._agents.beat(
-                        lambda: self._pushing.document,
-                        self._tell_gateways,
-                        every=self._times.heartbeat,
-                    )
-                )
+                tasks.create_task(self._agents.run(self._hear_gateways, self._drained, every=self._times.heartbeat))
                 tasks.create_task(self._work(self._pushes))
                 await self._work(self._queue)
         finally:
@@ -211,6 +211,12 @@ class Leader:
     def _tell_gateways(self) -> None:
         self._pushes.add(Chore.PUSH)
 
+    def _hear_gateways(self) -> None:
+        self._pushes.add(Chore.HEARD)
+
+    def _drained(self) -> frozenset[str]:
+        return self._members.drained(self._pushing.document)
+
     async def _handle(self, item: Item) -> float | None:
         """The work on one item; what is returned is after how long it wants to be looked at again."""
         match item:
@@ -218,7 +224,11 @@ class Leader:
                 await self._begin()
                 return None
             case Chore.PUSH:
-                return await self._push()
+                self._push()
+                return None
+            case Chore.HEARD:
+                await self._heard()
+                return None
             case Chore.AUDIT:
                 return await self._audit()
             case Name():
@@ -230,6 +240,7 @@ class Leader:
 
         Until this has succeeded, nothing else is looked at: no Service is heard of, so none can take what another has.
         """
+        await self._members.begin()
         await self._pushing.begin()
         await self._relist()  # the watch may lag behind what the leader before us has written
         found = await self._api.list(NODES)  # and behind what it knew: nobody is sent nowhere for that
@@ -352,35 +363,43 @@ class Leader:
         known = Known(self._followed.slices_of(name), self._nodes, self._followed.policies_of(name))
         return self._picture.seen(service, known, self._pushing.gateways())
 
-    async def _push(self) -> float | None:
-        """Tell the gateways; Services that waited for it go on. What OpenStack has was known once, and is enough."""
+    def _push(self) -> None:
+        """Have the gateways told what is wanted. What OpenStack has was known once, and is enough."""
         wanted = [
             each
             for service in self._services.all()
             for each in self._picture.forwards(service, Known(self._followed.slices_of(service.name), self._nodes))
         ]
-        everywhere = await self._pushing.push(wanted)
+        self._pushing.push(wanted)
+        self._hear_gateways()
+
+    async def _heard(self) -> None:
+        """The gateways hold something else, or are not what they were: Services that waited for that go on."""
+        if await self._pushing.overtaken():
+            self._tell_gateways()
         gateways = self._pushing.gateways()
-        for name in sorted(self._waiting):
-            reached = (gateways.live and gateways.holder) or not self._pushing.serves(name)
-            if gateways.acknowledged is not None and reached:
-                self._waiting.discard(name)
+        live = gateways.live, gateways.holder
+        if gateways.acknowledged is not self._acknowledged or live != self._live:
+            for name in sorted(self._waiting):
                 self._queue.add(name)
-        if (gateways.live, gateways.holder) != self._live:
-            self._live = gateways.live, gateways.holder
+            self._waiting.clear()
+        if live != self._live:
             for service in self._services.all():
                 self._queue.add(service.name)
-        return None if everywhere else self._times.push_again
+        self._acknowledged, self._live = gateways.acknowledged, live
+        if self._members.let_go():
+            self._queue.add(Chore.AUDIT)
 
     async def _audit(self) -> float:
         """Compare everything with what is really there; clean up what nobody needs."""
-        await self._agents.ask()
+        self._agents.look_again()
         await self._house.refresh()
         services = await self._relist()
         needed = {port for service in services for port in mapping.ports_of(service)}
         needed |= self._picture.asked_for(services)
         needed |= self._picture.begun_for(each for name in self._troubles if (each := self._services.get(name)))
         await self._house.clean_up(frozenset(needed))
+        await self._members.left()
         for service in self._services.all():
             self._queue.add(service.name)
         self._tell_gateways()

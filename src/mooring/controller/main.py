@@ -17,8 +17,10 @@ from mooring.controller import finding, wiring
 from mooring.controller.controller import Controller, Outside
 from mooring.controller.leader import Times
 from mooring.controller.metrics import ControllerCollector
-from mooring.controller.wiring import Ways
+from mooring.controller.reloading import Reloading, Source
+from mooring.controller.wiring import AgentWays, Ways
 from mooring.core.addresses import Place
+from mooring.core.roster import Roster
 from mooring.kube.api import Api
 from mooring.model.config import Config
 from mooring.wire import serving
@@ -26,14 +28,15 @@ from mooring.wire.calls import MeteredCalls
 from mooring.wire.patient import PatientSender, PatientTransport
 
 
-async def run(config: Config, log: FilteringBoundLogger) -> None:
-    """Work until SIGTERM or SIGINT, or until cancelled."""
+async def run(config: Config, log: FilteringBoundLogger, source: Source) -> None:
+    """Work until SIGTERM or SIGINT, or until cancelled. SIGHUP has the configuration read anew."""
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ended.set)
-    ways = wiring.ways(config)
-    work = asyncio.create_task(_work(config, ways, log))
+    agents = AgentWays(config.tls)
+    ways = wiring.ways(config, agents)
+    work = asyncio.create_task(_work(config, source, ways, agents, log))
     waiting = asyncio.create_task(ended.wait())
     try:
         await asyncio.wait((work, waiting), return_when=asyncio.FIRST_COMPLETED)
@@ -47,9 +50,9 @@ async def run(config: Config, log: FilteringBoundLogger) -> None:
         work.result()
 
 
-async def _work(config: Config, ways: Ways, log: FilteringBoundLogger) -> None:
+async def _work(config: Config, source: Source, ways: Ways, agents: AgentWays, log: FilteringBoundLogger) -> None:
     registry = prometheus_client.CollectorRegistry()
-    outside = _outside(ways, registry)
+    outside = _outside(ways, agents, registry)
     at_work: list[Controller] = []
 
     def ready() -> str | None:
@@ -62,24 +65,42 @@ async def _work(config: Config, ways: Ways, log: FilteringBoundLogger) -> None:
         api = Api(PatientTransport(outside.kube, outside.kube_calls))
         cloud = Cloud(PatientSender(outside.cloud, outside.cloud_calls))
         place = await finding.place_patiently(config, api, cloud, log)
-        controller = _controller(outside, place, log)
+        controller = _controller(outside, place, finding.gateways(config, place), log)
         registry.register(ControllerCollector(controller))
         at_work.append(controller)
-        await controller.run()
+
+        async def use(new: Config) -> None:
+            there = await finding.place_patiently(new, api, cloud, log)
+            controller.reconfigure(there, finding.gateways(new, there))
+
+        reloading = Reloading(config, source, agents, use, registry=registry, log=log)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reloading.asked.set)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(reloading.run())
+            tasks.create_task(controller.run())
 
 
-def _controller(outside: Outside, place: Place, log: FilteringBoundLogger) -> Controller:
+def _controller(outside: Outside, place: Place, gateways: Roster, log: FilteringBoundLogger) -> Controller:
     chance = random.Random()  # noqa: S311 - it spreads retries; nobody gains by guessing it
     identity = f"{socket.gethostname()}_{chance.getrandbits(48):012x}"
     log.info("found", cluster=place.cluster, network=place.network, subnet=place.subnet, identity=identity)
-    return Controller(outside, place, identity, clock=lambda: datetime.now(UTC), chance=chance, times=Times(), log=log)
+    return Controller(
+        outside,
+        place,
+        gateways,
+        identity,
+        clock=lambda: datetime.now(UTC),
+        chance=chance,
+        times=Times(),
+        log=log,
+    )
 
 
-def _outside(ways: Ways, registry: prometheus_client.CollectorRegistry) -> Outside:
+def _outside(ways: Ways, agents: AgentWays, registry: prometheus_client.CollectorRegistry) -> Outside:
     return Outside(
         ways.kube,
         ways.cloud,
-        ways.agents,
+        agents.reach,
         MeteredCalls("kubernetes", registry),
         MeteredCalls("neutron", registry),
         MeteredCalls("gateway", registry),

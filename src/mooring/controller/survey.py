@@ -9,7 +9,6 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 
-import msgspec
 import structlog
 from msgspec import Struct
 from structlog.typing import FilteringBoundLogger
@@ -65,23 +64,22 @@ class Sources(Struct, frozen=True):
 
 async def look(config: Config) -> Survey:
     """A survey by the controller's configuration. Who may not read the agents' certificates still sees the rest."""
-    refused = ""
-    reachable = config
+    refused, agents = "", None
     try:
-        wiring.client_tls(config.tls)
+        agents = wiring.AgentWays(config.tls)
     except StartRefused as error:
         refused = str(error)
-        reachable = msgspec.structs.replace(config, gateways={})
     try:
-        ways = wiring.ways(reachable)
+        ways = wiring.ways(config, agents)
     except StartRefused as error:
         raise CannotLook(str(error)) from error
     try:
         api = Api(PatientTransport(ways.kube, CountedCalls(), patience=PATIENCE))
         cloud = Cloud(PatientSender(ways.cloud, CountedCalls(), patience=PATIENCE))
-        silent = {name: refused for name in config.gateways if name not in ways.agents}
+        listed = {name: agents.reach(each.agent) for name, each in config.gateways.items()} if agents else {}
+        silent = {name: refused for name in config.gateways if name not in listed}
         find = functools.partial(finding.place, config, api, cloud)
-        return await survey(Sources(api, cloud, find, ways.agents, lambda: datetime.now(UTC), silent, config.services))
+        return await survey(Sources(api, cloud, find, listed, lambda: datetime.now(UTC), silent, config.services))
     finally:
         await ways.close()
 

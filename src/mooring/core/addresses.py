@@ -60,6 +60,8 @@ class Addresses:
         self.gateways: dict[PortId, Port] = {}
         self.former: frozenset[str] = frozenset()
         """Addresses of ports of ours that somebody else deleted, and that gateways may still use."""
+        self.released: frozenset[PortId] = frozenset()
+        """Ports of gateways that were let go, and may not use any address of ours any more."""
         self._by_port: dict[PortId, FloatingIp] = {}
 
     def replace(self, ports: Iterable[Port], floating_ips: Iterable[FloatingIp], gateways: Iterable[Port]) -> None:
@@ -147,8 +149,16 @@ class Addresses:
         return sorted(
             each.id
             for each in self.gateways.values()
-            if address is not None and address not in {pair.ip_address for pair in each.allowed_address_pairs}
+            if each.id not in self.released
+            and address is not None
+            and address not in {pair.ip_address for pair in each.allowed_address_pairs}
         )
+
+    def usable_by(self, gateway: PortId) -> frozenset[str]:
+        """The addresses of ours that a gateway may use, needed or not."""
+        port = self.gateways.get(gateway)
+        allowed = frozenset(pair.ip_address for pair in port.allowed_address_pairs) if port else frozenset()
+        return allowed & (_addresses(self.ports.values()) | self.former)
 
     def _complete(self, port: PortId) -> bool:
         return self.public(port) is not None and not self.unpaired(port)

@@ -16,7 +16,8 @@ Our own tag is for people and their filters. What is ours is told by the mark, w
 
 The gateways may use the address of every port that is needed, also after somebody took it from their list; a port goes
 only when no gateway may use its address any more, because afterwards nobody knows that the entry was ours. Of a port
-that somebody else deleted, it is known for as long as a leader remembers it (`former`).
+that somebody else deleted, it is known for as long as a leader remembers it (`former`). A gateway that was let go may
+use none of them (`released`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -78,6 +79,7 @@ def steps(  # noqa: PLR0913 - all that there is, who needs it, and since when it
     *,
     gateways: Iterable[Port] = (),
     former: frozenset[str] = frozenset(),
+    released: frozenset[PortId] = frozenset(),
     tagged_for: Mapping[str, float],
     wait: float,
 ) -> tuple[CleaningStep, ...]:
@@ -89,11 +91,17 @@ def steps(  # noqa: PLR0913 - all that there is, who needs it, and since when it
     removed = [step.what for step in kept if isinstance(step, Remove) and isinstance(step.what, Port)]
     unwanted = former.union(each.ip_address for port in removed for each in port.fixed_ips)
     wanted = frozenset(each.ip_address for port in every if port.id in needed for each in port.fixed_ips)
-    return (*_pairings(gateways, wanted, unwanted), *kept)
+    ours = former.union(each.ip_address for port in every for each in port.fixed_ips)
+    ordered = sorted(gateways, key=lambda each: each.id)
+    return (
+        *_pairings([each for each in ordered if each.id not in released], wanted, unwanted),
+        *_pairings([each for each in ordered if each.id in released], frozenset(), ours),
+        *kept,
+    )
 
 
 def _pairings(gateways: Iterable[Port], wanted: frozenset[str], unwanted: frozenset[str]) -> Iterator[Pair | Unpair]:
-    for gateway in sorted(gateways, key=lambda each: each.id):
+    for gateway in gateways:
         has = {pair.ip_address for pair in gateway.allowed_address_pairs}
         if missing := wanted - has:
             yield Pair(gateway.id, tuple(sorted(missing)))

@@ -19,11 +19,15 @@ way by then (VRRP asks every second, and wants two answers), and nothing moves.
 
 
 class Heard(Struct, frozen=True):
-    """When a leader was heard last, the newest document that it told of, and since when that one is lacking."""
+    """When a leader was heard last, the newest document that it told of, and since when that one is lacking.
+
+    `drained`: it said that this gateway is to give way, however well it is.
+    """
 
     at: float
     newest: tuple[int, int] = (0, 0)
     behind_since: float | None = None
+    drained: bool = False
 
 
 def never(now: float) -> Heard:
@@ -38,9 +42,9 @@ def after(heard: Heard, beat: Heartbeat, held: Held, *, now: float) -> Heard:
     nobody stale.
     """
     if beat.age <= held.age:
-        return Heard(now, beat.age)
+        return Heard(now, beat.age, drained=beat.drained)
     lacking = heard.behind_since is not None and held.age < heard.newest
-    return Heard(now, beat.age, heard.behind_since if lacking else now)
+    return Heard(now, beat.age, heard.behind_since if lacking else now, beat.drained)
 
 
 def alive(*, holding: bool) -> float:

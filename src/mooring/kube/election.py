@@ -20,7 +20,7 @@ otherwise                     wait for a change, or for that time
 import asyncio
 import contextlib
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 
 from mooring.kube import errors
@@ -33,13 +33,19 @@ from mooring.model.names import EPOCH
 
 
 class Term:
-    """The time for which this process leads. `held` is the question before every write."""
+    """The time for which this process leads. `held` is the question before every write.
 
-    def __init__(self, epoch: int, version: str, ends: float, *, uid: str = "") -> None:
+    `notes` are the annotations of the Lease as they were last seen.
+    """
+
+    def __init__(
+        self, epoch: int, version: str, ends: float, *, uid: str = "", notes: Mapping[str, str] | None = None
+    ) -> None:
         self.epoch = epoch
         self.version = version
         self.ends = ends
         self.uid = uid
+        self.notes: Mapping[str, str] = notes or {}
         self._lost = False
 
     def held(self) -> bool:
@@ -82,6 +88,7 @@ class Election:
         self._looked: Lease | None = None
         self._absent = False
         self._highest = 0
+        self._notes: Mapping[str, str] = {}
         self._deleted = ""  # the uid of the last Lease that was seen to end
         self._leading: tuple[Term, asyncio.Task[None]] | None = None
 
@@ -102,6 +109,10 @@ class Election:
         """Make the term's epoch larger than one that somebody has seen, as after the Lease was lost."""
         if term.epoch <= above:
             await self._write(term, above + 1)
+
+    async def note(self, term: Term, notes: Mapping[str, str]) -> None:
+        """Write annotations of the Lease."""
+        await self._write(term, term.epoch, notes)
 
     async def _acquire(self) -> Term:
         await self._store.filled()
@@ -140,7 +151,8 @@ class Election:
         begin = self._now()
         epoch = max(self._highest, epoch_of(lease)) + 1
         if lease is None:
-            meta = Meta(name=self._lease.name, namespace=self._lease.namespace, annotations={EPOCH: str(epoch)})
+            notes = {**self._notes, EPOCH: str(epoch)}  # who deletes a Lease does not mean what is written on it
+            meta = Meta(name=self._lease.name, namespace=self._lease.namespace, annotations=notes)
             taken = await self._api.create(LEASES, Lease(metadata=meta, spec=self._spec(acquired=True)))
         elif lease.spec.holder_identity in {None, "", self._identity} or begin >= self._free_at(lease):
             transitions = (lease.spec.lease_transitions or 0) + 1
@@ -148,7 +160,8 @@ class Election:
         else:
             return None
         self._highest = epoch
-        return Term(epoch, taken.metadata.resource_version, begin + self._duration, uid=taken.metadata.uid)
+        meta = taken.metadata
+        return Term(epoch, meta.resource_version, begin + self._duration, uid=meta.uid, notes=meta.annotations)
 
     async def _lead(self, term: Term, lead: Callable[[Term], Awaitable[None]]) -> None:
         """Until the term is lost or the work is done, whichever comes first."""
@@ -198,13 +211,14 @@ class Election:
             return term.held()
         ours = lease.spec.holder_identity == self._identity
         if ours:
-            term.version = lease.metadata.resource_version
+            term.version, term.notes = lease.metadata.resource_version, lease.metadata.annotations
         return ours
 
-    async def _write(self, term: Term, epoch: int) -> None:
+    async def _write(self, term: Term, epoch: int, notes: Mapping[str, str] | None = None) -> None:
         begin = self._now()
-        lease = await self._patch(term.version, epoch)
+        lease = await self._patch(term.version, epoch, notes=notes)
         term.version, term.epoch, term.ends = lease.metadata.resource_version, epoch, begin + self._duration
+        term.notes = lease.metadata.annotations
         self._highest = max(self._highest, epoch)
 
     async def _release(self, term: Term) -> None:
@@ -216,10 +230,12 @@ class Election:
                 change = {"spec": {"holderIdentity": ""}}
                 await self._api.patch(LEASES, self._lease, change, version=term.version)
 
-    async def _patch(self, version: str, epoch: int, *, transitions: int | None = None) -> Lease:
+    async def _patch(
+        self, version: str, epoch: int, *, transitions: int | None = None, notes: Mapping[str, str] | None = None
+    ) -> Lease:
         spec = self._spec(acquired=transitions is not None)
         change = {
-            "metadata": {"annotations": {EPOCH: str(epoch)}},
+            "metadata": {"annotations": {**(notes or {}), EPOCH: str(epoch)}},
             "spec": {
                 "holderIdentity": spec.holder_identity,
                 "leaseDurationSeconds": spec.lease_duration_seconds,
@@ -239,6 +255,8 @@ class Election:
         self._changed.set()
         if before is not None and after is None:
             self._deleted = before.metadata.uid
+        if after is not None:
+            self._notes = after.metadata.annotations
         self._check(after)
 
     def _check(self, lease: Lease | None) -> None:
@@ -249,6 +267,8 @@ class Election:
         if term.uid == self._deleted or (lease is not None and self._takes(lease, term)):
             term.lose()
             renewing.cancel()
+        elif lease is not None and int(lease.metadata.resource_version) > int(term.version):
+            term.notes = lease.metadata.annotations  # somebody else wrote on it
 
     def _takes(self, lease: Lease, term: Term) -> bool:
         newer = int(lease.metadata.resource_version) > int(term.version)

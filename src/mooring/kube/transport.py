@@ -5,10 +5,12 @@ lightkube reads the kubeconfig; aiohttp carries the bytes, at a third of the cos
 """
 
 import asyncio
+import ssl
 from collections.abc import Mapping
 from http import HTTPStatus
 
 import aiohttp
+import msgspec
 
 from mooring.kube.credentials import Access, BadCredentials
 from mooring.wire.http import NoAnswer, NotSent, Request, Response
@@ -43,9 +45,14 @@ class HttpTransport:
             raise NoAnswer("the server did not begin to answer in time") from error
 
     async def close(self) -> None:
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    async def renew(self, tls: ssl.SSLContext) -> None:
+        """Speak with other certificates from now on. What is under way is not answered any more."""
+        self._access = msgspec.structs.replace(self._access, tls=tls)
+        await self.close()
 
     async def _authorized(self, request: Request, limits: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
         """The beginning of an answer. A token that is no longer taken is asked for once more."""

@@ -89,11 +89,12 @@ class Delta(Struct, frozen=True, gc=False):
         return Held(self.epoch, self.generation, self.digest)
 
 
-class Heartbeat(Struct, frozen=True, gc=False):
-    """A leader is there, and this is the newest document that it has."""
+class Heartbeat(Struct, frozen=True, gc=False, omit_defaults=True):
+    """A leader is there, and this is the newest document that it has. `drained`: this gateway is to give way."""
 
     epoch: int
     generation: int
+    drained: bool = False
 
     @property
     def age(self) -> tuple[int, int]:
@@ -148,6 +149,7 @@ class State(Struct, frozen=True, gc=False):
 
     `held` is what is in force; its digest is that of the document minus what is `left_out`, `told` that of the whole.
     `stale`: it has not heard of a leader for too long, or is behind the newest document, and gives way to others.
+    `drained`: it gives way because a leader told it to.
     `trouble`: why it could not do what it was told last, or why its host is not as the document says; empty, if all is
     well. `schemas`: the versions of the documents that it understands. `snat`: whom backends see, as it is configured;
     empty, where it does not say so. `remembers`: another number whenever there are clients that other gateways have to
@@ -164,6 +166,7 @@ class State(Struct, frozen=True, gc=False):
     schemas: tuple[int, ...] = (1,)
     snat: str = ""
     remembers: int = 0
+    drained: bool = False
 
 
 class Refusal(Struct, frozen=True, gc=False):

@@ -8,6 +8,8 @@ KEEP = "openstack.org/mooring-keep-address"
 BACKEND = "openstack.org/mooring-backend"
 EPOCH = "openstack.org/mooring-epoch"
 LAYER = "openstack.org/mooring-layer"
+GATEWAYS = "openstack.org/mooring-gateways"
+DRAINED = "openstack.org/mooring-drained"
 
 FINALIZER = "openstack.org/mooring"
 CLEANUP_FINALIZER = "service.kubernetes.io/load-balancer-cleanup"

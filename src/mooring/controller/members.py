@@ -1,0 +1,79 @@
+"""The gateways during one term: those that are wanted, those that leave, and those that are to give way to others.
+
+What outlives a term stands in annotations of the Lease: who may use addresses, and whom a person has drained.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from structlog.typing import FilteringBoundLogger
+
+from mooring.controller.agents import Agents
+from mooring.core import roster
+from mooring.core.addresses import Addresses
+from mooring.core.roster import Roster
+from mooring.kube.election import Term
+from mooring.model import names
+from mooring.model.gateway import Document
+
+Note = Callable[[Term, Mapping[str, str]], Awaitable[None]]
+"""Writes annotations of the Lease."""
+
+
+class Members:
+    """`leaving` is empty once all that are not wanted any more have been let go."""
+
+    def __init__(  # noqa: PLR0913 - whom it knows of, and all who have to do with them
+        self,
+        wanted: Roster,
+        leaving: Roster,
+        *,
+        agents: Agents,
+        addresses: Addresses,
+        term: Term,
+        note: Note,
+        log: FilteringBoundLogger,
+    ) -> None:
+        self._wanted = wanted
+        self.leaving = dict(leaving)
+        self._agents = agents
+        self._addresses = addresses
+        self._term = term
+        self._note = note
+        self._log = log
+
+    async def begin(self) -> None:
+        """Write down who there is, before anybody new may use an address."""
+        await self._write_down()
+
+    def drained(self, document: Document) -> frozenset[str]:
+        """Who is to give way: whom a person drained, who leaves, and who may not use all that is served yet."""
+        by_people = roster.load_names(self._term.notes.get(names.DRAINED, ""))
+        allowed = {
+            port: frozenset(pair.ip_address for pair in each.allowed_address_pairs)
+            for port, each in self._addresses.gateways.items()
+        }
+        return by_people | self.leaving.keys() | roster.lacking(self._wanted, allowed, document)
+
+    def let_go(self) -> bool:
+        """Let go of those that leave and do not hold the addresses any more. Returns whether there were such."""
+        before = self._addresses.released
+        for name, member in self.leaving.items():
+            if member.port not in before and self._agents.let_go(name):
+                self._addresses.released |= {member.port}
+                self._log.info("gateway is let go", gateway=name, port=member.port)
+        return self._addresses.released != before
+
+    async def left(self) -> None:
+        """Forget those that were let go and may not use any address of ours any more."""
+        gone = [name for name, each in self.leaving.items() if each.port in self._addresses.released]
+        gone = [name for name in gone if not self._addresses.usable_by(self.leaving[name].port)]
+        for name in gone:
+            del self.leaving[name]
+            self._agents.forget(name)
+            self._log.info("gateway is gone", gateway=name)
+        await self._write_down()
+
+    async def _write_down(self) -> None:
+        text = roster.dump({**self._wanted, **self.leaving})
+        if text != self._term.notes.get(names.GATEWAYS, ""):
+            await self._note(self._term, {names.GATEWAYS: text})

@@ -1,0 +1,134 @@
+"""Who the gateways are, which of them count, who gives way to others, and when one that leaves may be let go.
+
+A gateway is live until it has not answered for `GRACE` seconds. What counts is what the gateways do that packets may
+come to:
+
+live  does what it is told      holds the addresses  ->  counts
+----  ------------------------  -------------------      ------
+no    -                         -                        no
+yes   yes, or not for < GRACE   -                        yes, unless it leaves
+yes   not for longer            no                       no: it gives way by itself
+yes   not for longer            yes                      yes: packets go there
+
+Those that were given the right to use addresses are written down before they are given it, so that a later leader, with
+another configuration, knows whom to take it from. One that leaves is let go when it no longer holds the addresses and
+one that stays does:
+
+it is live  it holds them     one that stays holds them  ->  let go
+----------  ----------------  -------------------------      ------
+-           -                 no                             no
+yes         yes, or unknown   yes                            no
+yes         no                yes                            yes
+no          -                 yes                            yes
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from mooring.model.cloud import PortId
+from mooring.model.gateway import Document, Vrrp
+
+GRACE = 3.0
+MAY_HOLD = frozenset({Vrrp.MASTER, Vrrp.UNKNOWN})
+
+
+class Member(Struct, frozen=True):
+    """A gateway: where its agent listens (nowhere: nobody has to be told), and the port of its interface."""
+
+    agent: str
+    port: PortId
+
+
+Roster: TypeAlias = Mapping[str, Member]
+Acknowledged: TypeAlias = dict[str, frozenset[tuple[str, str, int]]]
+
+DISPUTED = frozenset({("", "", 0)})
+"""What no Service wants: gateways differ in what they serve for it."""
+
+
+class Conduct(Struct, frozen=True):
+    """How a gateway behaves: since when it does not answer, since when it does not do what it is told."""
+
+    vrrp: Vrrp = Vrrp.UNKNOWN
+    failing_since: float | None = None
+    refusing_since: float | None = None
+    leaves: bool = False
+
+
+def live(conduct: Conduct, *, now: float) -> bool:
+    return _recent(conduct.failing_since, now)
+
+
+def counts(conduct: Conduct, *, now: float) -> bool:
+    if not live(conduct, now=now):
+        return False
+    return conduct.vrrp is Vrrp.MASTER or (not conduct.leaves and _recent(conduct.refusing_since, now))
+
+
+def let_go(conduct: Conduct, others: Iterable[Conduct], *, now: float) -> bool:
+    """Whether one that leaves may be let go."""
+    taken_over = any(each.vrrp is Vrrp.MASTER and not each.leaves and live(each, now=now) for each in others)
+    return taken_over and not (live(conduct, now=now) and conduct.vrrp in MAY_HOLD)
+
+
+def _recent(since: float | None, now: float) -> bool:
+    """Whether something has not gone on for longer than what is overlooked."""
+    return since is None or now < since + GRACE
+
+
+def agreed(held: Sequence[Acknowledged]) -> Acknowledged:
+    """What gateways serve that may hold different documents: by Service, what all of them do, or that they differ."""
+    first, *others = held
+    if all(each is first for each in others):
+        return first
+    every = first.keys() | {service for each in others for service in each}
+    return {service: _same([each.get(service, frozenset()) for each in held]) for service in every}
+
+
+def _same(places: list[frozenset[tuple[str, str, int]]]) -> frozenset[tuple[str, str, int]]:
+    return places[0] if all(each == places[0] for each in places) else DISPUTED
+
+
+def leaving(recorded: Roster, wanted: Roster) -> dict[str, Member]:
+    """Who was a gateway and is not wanted any more, by a name that none of the others has.
+
+    Where only the port is another one, the agent stays, and nobody has to be told.
+    """
+    agents = {each.agent for each in wanted.values()}
+    ports = {each.port for each in wanted.values()}
+    found = {}
+    for name, member in sorted(recorded.items()):
+        if member.port not in ports:
+            told = Member("", member.port) if member.agent in agents else member
+            found[f"{name} ({member.port})" if name in wanted else name] = told
+    return found
+
+
+def lacking(roster: Roster, allowed: Mapping[PortId, frozenset[str]], document: Document) -> frozenset[str]:
+    """Who may not use an address that the gateways serve. Of a port that was never seen nothing is said."""
+    served = frozenset(each.address for each in document.forwards)
+    return frozenset(name for name, each in roster.items() if served - allowed.get(each.port, served))
+
+
+def dump(roster: Roster) -> str:
+    return msgspec.json.encode(dict(roster), order="sorted").decode()
+
+
+def load(text: str) -> dict[str, Member]:
+    """What was written down; text of others in our place says nothing."""
+    try:
+        return msgspec.json.decode(text or "{}", type=dict[str, Member])
+    except (msgspec.DecodeError, UnicodeError):
+        return {}
+
+
+def dump_names(names: Iterable[str]) -> str:
+    return ",".join(sorted(names))
+
+
+def load_names(text: str) -> frozenset[str]:
+    """Names as a person writes them too: `gw1, gw2`."""
+    return frozenset(filter(None, (each.strip() for each in text.split(","))))
