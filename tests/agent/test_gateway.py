@@ -678,6 +678,20 @@ def test_without_heartbeats_it_gives_way_until_one_comes() -> None:
     assert bench.machine.daemon.lowered_by == 0
 
 
+def test_who_is_drained_gives_way_however_well_it_is_until_it_is_told_otherwise() -> None:
+    bench = Bench()
+    bench.put(OLD)
+    bench.gateway.heartbeat(Heartbeat(1, 1, drained=True))
+    state = bench.gateway.state()
+    assert (state.stale, state.drained, bench.machine.daemon.lowered_by) == (False, True, GIVE_WAY)
+    bench.now += GRACE + HOLDING + 0.1
+    bench.gateway.tick()
+    assert bench.gateway.state().stale
+    bench.gateway.heartbeat(Heartbeat(1, 1))
+    state = bench.gateway.state()
+    assert (state.stale, state.drained, bench.machine.daemon.lowered_by) == (False, False, 0)
+
+
 def test_who_stays_behind_the_newest_document_gives_way_until_it_has_it() -> None:
     bench = Bench()
     bench.put(OLD)

@@ -30,6 +30,13 @@ def test_who_has_the_newest_is_not_behind() -> None:
     assert freshness.after(Heard(0.0, (2, 9), 0.0), Heartbeat(2, 5), HELD, now=1.0) == Heard(1.0, (2, 5))
 
 
+def test_what_is_said_last_about_draining_counts() -> None:
+    drained = freshness.after(Heard(0.0), Heartbeat(2, 5, drained=True), HELD, now=1.0)
+    assert drained.drained
+    assert freshness.after(drained, Heartbeat(2, 9, drained=True), HELD, now=2.0).drained
+    assert not freshness.after(drained, Heartbeat(2, 9), HELD, now=2.0).drained
+
+
 def test_who_stays_behind_is_so_since_the_beginning() -> None:
     heard = freshness.after(Heard(0.0), Heartbeat(2, 6), HELD, now=1.0)
     assert heard == Heard(1.0, (2, 6), 1.0)

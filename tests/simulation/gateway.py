@@ -84,6 +84,11 @@ class GatewayTwin:
         """Its agent sees which clients others have to know of."""
         self._gateway.memory.look()
 
+    def observe(self) -> None:
+        """See what VRRP has made of it, as an agent that runs does all the time."""
+        if self.up:
+            self._gateway.standing.observe(frozenset())
+
     def handle(self, request: Request) -> Response:
         if not self.up:
             raise NotSent("connection refused")

@@ -288,6 +288,9 @@ class Connections:
         self.ways: list[Way] = []
         self.strays: list[tuple[frozenset[str], frozenset[str], frozenset[Way]]] = []
 
+    def count(self) -> int:
+        return 0
+
     def forget_addresses(self, addresses: Collection[str]) -> int:
         self.addresses.append(frozenset(addresses))
         return 0

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 from mooring.model import names
 from mooring.model.cloud import FloatingIp, FloatingIpId, PortId
-from mooring.model.gateway import Key
+from mooring.model.gateway import Key, Vrrp
 from mooring.model.kubernetes import EndpointSlice, Service
 from tests.simulation.gateway import GatewayTwin
 from tests.simulation.truth import Effect, Truth, body
@@ -58,7 +58,7 @@ def s2_acknowledged_first(truth: Truth, effect: Effect) -> Iterator[str]:
         truth.promised[service.metadata.uid] = _wishes(truth, service)
         if truth.now < effect.process.deposed_until:
             continue
-        live = [each for each in truth.gateways.values() if _live(truth, effect, each)]
+        live = [each for each in _members(truth, holders=True) if _live(truth, effect, each)]
         if not live:
             yield f"{service.name} was given an address while no gateway was live"
         for gateway in live:
@@ -95,7 +95,7 @@ def s3_gateways_keep_theirs(truth: Truth, effect: Effect) -> Iterator[str]:
         yield from _not_to_be_changed(truth.floating_ips[FloatingIpId(parts[3])], truth)
         return
     changes = body(effect.request).get("port", {})
-    if parts[3] not in truth.gateway_ports or set(changes) != {"allowed_address_pairs"}:
+    if parts[3] not in truth.gateway_ports.values() or set(changes) != {"allowed_address_pairs"}:
         yield f"{parts[2]} {parts[3]} was changed: {sorted(changes)}"
         return
     before = truth.ports[PortId(parts[3])].allowed_address_pairs
@@ -106,6 +106,29 @@ def s3_gateways_keep_theirs(truth: Truth, effect: Effect) -> Iterator[str]:
     for pair in before:
         if pair.ip_address not in after and pair.ip_address not in ours:
             yield f"{pair.ip_address} was taken from a gateway and is not ours"
+    yield from _taken_from_holder(truth, parts[3], {each.ip_address for each in before} - after)
+
+
+def _taken_from_holder(truth: Truth, port: str, taken: set[str]) -> Iterator[str]:
+    """Who holds the addresses keeps the right to use those that Services show: packets go there."""
+    settled = (each for each in truth.services.values() if _settled(truth, each))
+    shown = {address for each in settled for address in _inner(truth, each)}
+    for name, gateway in truth.gateways.items():
+        holds = gateway.up and gateway.machine.daemon.vrrp is Vrrp.MASTER
+        if truth.gateway_ports[name] == port and holds and taken & shown:
+            yield f"{name} holds the addresses, and may not use {sorted(taken & shown)} any more"
+
+
+def prepared_first(truth: Truth, effect: Effect) -> Iterator[str]:
+    """Nobody takes its place in VRRP before its port may use what it serves."""
+    gateway = truth.gateways.get(effect.server)
+    if gateway is None or truth.pairs_taken or gateway.machine.daemon.lowered() or gateway.name not in truth.members:
+        return
+    port = truth.ports[truth.gateway_ports[gateway.name]]
+    allowed = {each.ip_address for each in port.allowed_address_pairs}
+    for forward in gateway.document.forwards:
+        if forward.address not in allowed:
+            yield f"{gateway.name} does not give way, and may not use {forward.address}"
 
 
 def _not_to_be_changed(before: FloatingIp, truth: Truth) -> Iterator[str]:
@@ -229,6 +252,7 @@ AFTER_EVERY_EFFECT: dict[str, Property] = {
     "S2": s2_acknowledged_first,
     "S3": s3_needed_is_kept,
     "S3, gateways": s3_gateways_keep_theirs,
+    "prepared": prepared_first,
     "S4": s4_fenced,
     "S5": s5_theirs_is_theirs,
     "S7": s7_nothing_mapped_is_missing,
@@ -259,7 +283,7 @@ def _wanted_are_served(truth: Truth) -> Iterator[str]:
             yield from () if shown == [asked] else (f"{service.name} shows {shown} and asked for {asked}",)
         if names.FINALIZER not in service.metadata.finalizers:
             yield f"{service.name} lacks our finalizer"
-        for gateway in truth.gateways.values():
+        for gateway in _members(truth):
             if not _serves(gateway, service, truth):
                 yield f"{gateway.name} does not serve all of {service.name}"
             yield from _wrong_backends(gateway, service, truth)
@@ -392,7 +416,10 @@ def _nothing_is_left(truth: Truth) -> Iterator[str]:
     needed = {port for service in wanted for port in _ports_of(service)}
     yield from _nothing_is_left_in_neutron(truth, needed)
     served = {str(service.name) for service in wanted}
-    for gateway in truth.gateways.values():
+    for gateway in _members(truth):
+        gives_way = gateway.name in truth.drained
+        if gateway.machine.daemon.lowered() is not gives_way:
+            yield f"{gateway.name} {'does not give' if gives_way else 'gives'} way"
         for forward in gateway.document.forwards:
             if forward.service not in served:
                 yield f"{gateway.name} still serves {forward.service}"
@@ -411,14 +438,15 @@ def _nothing_is_left_in_neutron(truth: Truth, needed: set[PortId]) -> Iterator[s
     for floating_ip in public.values():
         if floating_ip.port_id not in needed:
             yield f"floating IP {floating_ip.id} is left, and nobody needs it"
-    for name, tags in [(port.id, port.tags) for port in ours.values()] + [(ip.id, ip.tags) for ip in public.values()]:
+    for each, tags in [(port.id, port.tags) for port in ours.values()] + [(ip.id, ip.tags) for ip in public.values()]:
         if names.TAG not in tags:
-            yield f"{name} does not bear our tag"
+            yield f"{each} does not bear our tag"
     allowed = {each.ip_address for port in ours.values() for each in port.fixed_ips} | {PAIR_OF_OTHERS}
-    for name in truth.gateway_ports:
-        has = {each.ip_address for each in truth.ports[name].allowed_address_pairs}
-        if has != allowed:
-            yield f"gateway {name} may use {sorted(has)}, and should {sorted(allowed)}"
+    for name, port_id in truth.gateway_ports.items():
+        has = {each.ip_address for each in truth.ports[port_id].allowed_address_pairs}
+        should = allowed if name in truth.members else {PAIR_OF_OTHERS}
+        if has != should:
+            yield f"gateway {name} may use {sorted(has)}, and should {sorted(should)}"
     if missing := truth.foreign - truth.ports.keys() - truth.floating_ips.keys():
         yield f"{sorted(missing)} of others is gone"
 
@@ -434,6 +462,21 @@ def _nothing_is_left_on(service: Service, truth: Truth) -> Iterator[str]:
     shown = {each.ip for each in service.status.load_balancer.ingress}
     if shown & truth.published.get(service.metadata.uid, set()):
         yield f"{service.name} still shows an address that was ours"
+
+
+def _members(truth: Truth, *, holders: bool = False) -> list[GatewayTwin]:
+    """The gateways that there should be; with those that hold the addresses, and are on their way out."""
+    return [
+        each
+        for name, each in truth.gateways.items()
+        if name in truth.members or (holders and each.machine.daemon.vrrp is Vrrp.MASTER)
+    ]
+
+
+def _inner(truth: Truth, service: Service) -> set[str]:
+    """The addresses that the gateways serve for a Service."""
+    ports = (truth.ports.get(port) for port in _ports_of(service))
+    return {port.fixed_ips[0].ip_address for port in ports if port}
 
 
 def _published_now(effect: Effect) -> Iterator[Service]:

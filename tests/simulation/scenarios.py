@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from mooring.model import names
 from tests.simulation.user import User
-from tests.simulation.world import Violation, World
+from tests.simulation.world import TIMES, Violation, World
 
 Deeds = Callable[[World, random.Random], Awaitable[None]]
 
@@ -165,6 +165,56 @@ async def _restart(world: World, _chance: random.Random) -> None:
     user.expose("bbb", "443/TCP")
     await user.wait(0.3)
     user.expose("ccc", "443/TCP", "80/TCP")
+
+
+async def _two_services(world: World) -> User:
+    """On a world whose gateways agree by VRRP who holds the addresses."""
+    world.elects = True
+    user = User(world)
+    user.expose("web", "80/TCP")
+    user.expose("shop", "443/TCP")
+    user.pods("web", "10.244.1.5")
+    await user.wait(2.0)
+    return user
+
+
+async def _drain(world: World, _chance: random.Random) -> None:
+    """The holder is drained; Services come and change meanwhile; it takes its place again, and the other is drained."""
+    user = await _two_services(world)
+    user.drain("g1")
+    await user.wait(1.0)
+    user.expose("late", "80/TCP")
+    user.pods("web", "10.244.1.6")
+    await user.wait(TIMES.heartbeat + 2.0)
+    user.drain("g2")
+
+
+async def _gateway_removed(world: World, _chance: random.Random) -> None:
+    """The gateway that holds the addresses is taken from the configuration, while a Service comes."""
+    user = await _two_services(world)
+    world.configure("g2")
+    user.expose("late", "80/TCP")
+
+
+async def _gateway_added(world: World, _chance: random.Random) -> None:
+    """There is one gateway, then a second one; then the first is taken away."""
+    world.configure("g1")
+    user = await _two_services(world)
+    world.configure("g1", "g2")
+    user.expose("late", "80/TCP")
+    await user.wait(TIMES.heartbeat + 2.0)
+    world.configure("g2")
+
+
+async def _gateway_back(world: World, _chance: random.Random) -> None:
+    """A gateway is taken away and comes back before that is done; another one goes while nobody leads."""
+    user = await _two_services(world)
+    world.configure("g2")
+    await user.wait(0.1)
+    world.configure("g1", "g2")
+    await user.wait(TIMES.heartbeat + 2.0)
+    world.crash_leader()
+    world.configure("g1")
 
 
 async def _churn(world: World, chance: random.Random) -> None:
@@ -351,6 +401,11 @@ SCENARIOS = {
         Scenario("wish", _wish),
         Scenario("two", _share, controllers=2, addresses=2),
         Scenario("two-unmap", _unmap, controllers=2, addresses=0),
+        Scenario("drain", _drain, addresses=2),
+        Scenario("gateway-added", _gateway_added, addresses=2),
+        Scenario("gateway-removed", _gateway_removed, addresses=2),
+        Scenario("gateway-back", _gateway_back, addresses=1),
+        Scenario("two-gateway-removed", _gateway_removed, controllers=2, addresses=2),
         Scenario("churn", _churn),
         Scenario("two-churn", _churn, controllers=2),
     )

@@ -73,8 +73,14 @@ class Truth:
         """Whether what a Service wants, once it had backends, has never been without."""
         self.reached: set[tuple[object, ...]] = set()
         """What gateways have sent to its true backends."""
-        self.gateway_ports: tuple[PortId, ...] = ()
+        self.gateway_ports: Mapping[str, PortId] = {}
         """The Neutron ports of the gateways, whose lists of addresses hold something of others too."""
+        self.members: frozenset[str] = frozenset()
+        """The gateways that the operator wants."""
+        self.drained: frozenset[str] = frozenset()
+        """And those of them that are to give way."""
+        self.pairs_taken = False
+        """Whether somebody has taken addresses of ours from a gateway's list."""
         self._events = _watch(kube, "/api/v1/services")
         self._slice_events = _watch(kube, "/apis/discovery.k8s.io/v1/endpointslices")
         self._node_events = _watch(kube, "/api/v1/nodes")

@@ -14,6 +14,7 @@ from tests.simulation import properties
 from tests.simulation.world import World
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/mooring-system/leases/mooring-controller"
+DRAINED = "openstack.org/mooring-drained"
 HOLD = "example.org/hold"
 NODES = "/api/v1/nodes"
 MERGE = {"content-type": "application/merge-patch+json"}
@@ -126,11 +127,17 @@ class User:
 
     def take_pairs(self) -> None:
         """An operator takes our addresses from a gateway's list."""
+        self._world.truth.pairs_taken = True
         for port in self._world.place.gateways[:1]:
             pairs = [{"ip_address": properties.PAIR_OF_OTHERS}]
             body = msgspec.json.encode({"port": {"allowed_address_pairs": pairs}})
             request = Request("operator", "PUT", f"/v2.0/ports/{port}", body=body)
             self._world.judge(None, "neutron", request, lambda r=request: self._world.neutron.handle(r, neutron.ADMIN))  # type: ignore[misc]
+
+    def drain(self, *names: str) -> None:
+        """Have these gateways give way, and no others, if there is a Lease yet. Whoever leads writes on it too."""
+        if self._do("PATCH", LEASE, {"metadata": {"annotations": {DRAINED: ",".join(names) or None}}}):
+            self._world.truth.drained = frozenset(names)
 
     def copy(self, name: str, other: str, *, ours: bool = True) -> None:
         """`kubectl get -o yaml`, another name, `kubectl apply`: what is ours is copied with the rest.
@@ -210,12 +217,14 @@ class User:
     def _patch(self, name: str, change: dict[str, Any]) -> None:
         self._do("PATCH", f"{_service(name)}", change)
 
-    def _do(self, method: str, path: str, body: dict[str, Any]) -> None:
+    def _do(self, method: str, path: str, body: dict[str, Any]) -> bool:
+        """Whether there was what it is about."""
         headers = MERGE if method == "PATCH" else {"content-type": "application/json"}
         request = Request("user", method, path, headers=headers, body=msgspec.json.encode(body))
         response = self._world.judge(None, "kube", request, lambda: self._world.kube.handle(request))
         if response.status >= HTTPStatus.BAD_REQUEST and response.status != HTTPStatus.NOT_FOUND:
             raise ValueError(f"{method} {path}: {response.body.decode()}")
+        return response.status != HTTPStatus.NOT_FOUND
 
 
 def _name(text: str) -> Name:

@@ -24,6 +24,7 @@ from mooring.core.roster import Member
 from mooring.kube.twin.server import KubeTwin
 from mooring.model.cloud import FloatingIp, NetworkId, Port, PortId, ProjectId, SubnetId
 from mooring.model.config import Services
+from mooring.model.gateway import Vrrp
 from mooring.wire.calls import CountedCalls
 from mooring.wire.http import Request, Response
 from tests.silent import SILENT
@@ -97,11 +98,13 @@ class World:
         self.disturbed_at = 0.0
         self._faulted = False
         self._at_rest = False
+        self.elects = False
+        """Whether VRRP moves the addresses by itself; else each gateway is what a test says."""
         self.kube = KubeTwin(self.clock)
         self.neutron = NeutronTwin(neutron.counted_ids(), self.loop.time)
         self.gateways = {name: GatewayTwin(name, self.chance) for name in ("g1", "g2")}
         self.place = msgspec.structs.replace(_topology(self.neutron), services=services)
-        self.members = {name: Member(name, port) for name, port in zip(self.gateways, self.place.gateways, strict=True)}
+        self.members: dict[str, Member] = {}
         _namespaces(self.kube)
         self.truth = Truth(self.kube, self.gateways, CLUSTER)
         self.truth.claim_unclassed = services.claim_unclassed
@@ -109,7 +112,17 @@ class World:
         self._see_neutron()
         ports = (each for each in self.truth.ports.values() if each.device_owner == "")
         self.truth.foreign = frozenset(each.id for each in (*ports, *self.truth.floating_ips.values()))
-        self.truth.gateway_ports = self.place.gateways
+        self.truth.gateway_ports = dict(zip(self.gateways, self.place.gateways, strict=True))
+        self.configure(*self.gateways)
+
+    def configure(self, *names: str) -> None:
+        """An operator changes the list of gateways, and the controllers read it anew."""
+        ports = self.truth.gateway_ports
+        self.members = {name: Member(name, ports[name]) for name in names}
+        self.truth.members = frozenset(names)
+        self.disturbed_at = self.loop.time()
+        for controller in self._controllers.values():
+            controller.reconfigure(self.place, self.members)
 
     def clock(self) -> datetime:
         return BEGIN + timedelta(seconds=self.loop.time())
@@ -238,6 +251,7 @@ class World:
         truth.now = self.loop.time()
         truth.decided = truth.now if process is None else process.sent.get(id(request), truth.now)
         response = act()
+        self._elect()
         effect = Effect(process, server, request, response, truth.services_changed())
         if process is None:
             self.disturbed_at = truth.now
@@ -249,6 +263,18 @@ class World:
         if server == "neutron":
             self._see_neutron()  # after the judgement, which has to know what was there
         return response
+
+    def _elect(self) -> None:
+        """VRRP: who has not given way holds the addresses, if there is such a one; nothing moves without need."""
+        if not self.elects:
+            return
+        daemons = {name: twin.machine.daemon for name, twin in self.gateways.items()}
+        able = [name for name, each in daemons.items() if not each.lowered()] or list(daemons)
+        holders = [name for name, each in daemons.items() if each.vrrp is Vrrp.MASTER]
+        master = next((name for name in (*holders, *able) if name in able), able[0])
+        for name, each in daemons.items():
+            each.vrrp = Vrrp.MASTER if name == master else Vrrp.BACKUP
+            self.gateways[name].observe()
 
     def _see_neutron(self) -> None:
         """What Neutron has, read as an administrator sees it."""

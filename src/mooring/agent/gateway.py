@@ -94,6 +94,7 @@ class Gateway:
         clock: Callable[[], float],
     ) -> None:
         self.told = Told()
+        self.certificate_ends: Callable[[], float] = lambda: 0.0
         self.rules = Rules(host.filter, choices.mode, log=log, clock=clock)
         self.standing = Standing(host.daemon, host.connections, settings.instances, log=log, clock=clock)
         self.memory = Memory(host.reader, self.rules, self.standing, log=log, clock=clock)
@@ -216,6 +217,8 @@ class Gateway:
             snat=self._choices.mode.source,
             remembers=self.memory.last.number,
             drained=self.standing.drained,
+            connections=self._host.connections.count() if whole else 0,
+            certificate_ends=int(self.certificate_ends()),
         )
 
     @property

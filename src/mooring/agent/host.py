@@ -113,6 +113,9 @@ class Connections(Protocol):
 
     def forget_strays(self, addresses: Collection[str], protocols: Collection[str], ways: Collection[Way]) -> int: ...
 
+    def count(self) -> int:
+        """How many there are now; 0, if nobody can tell."""
+
 
 class Host(Struct, frozen=True):
     """`reader`: the same packet filter, for threads that only look."""

@@ -122,6 +122,7 @@ async def _serve(
         raise StartRefused(str(error)) from error
     registry = prometheus_client.CollectorRegistry()
     metrics = Metrics(registry)
+    gateway.certificate_ends = lambda: tls.ends
     registry.register(GatewayCollector(gateway, Nftables(), certificate_ends=lambda: tls.ends))
     async with (
         serving.serving(serving.monitoring(registry, gateway.ready), config.agent.monitoring),

@@ -13,6 +13,7 @@ from mooring.cli import (
     completion_command,
     config_commands,
     daemon_commands,
+    gateway_commands,
     manifests_command,
     pki_commands,
     plan_command,
@@ -65,6 +66,7 @@ main.add_command(config_commands.config)
 main.add_command(pki_commands.pki)
 main.add_command(daemon_commands.controller)
 main.add_command(agent_commands.agent)
+main.add_command(gateway_commands.gateway)
 main.add_command(status_command.status)
 main.add_command(why_command.why)
 main.add_command(plan_command.plan)

@@ -89,8 +89,9 @@ def _controller(found: ControllerReport) -> str:
 def _gateway(found: GatewayReport) -> tuple[str, ...]:
     if not found.answers:
         return found.name, "no", "", "", "", "", ""
-    current = "stale" if found.stale else {True: "yes", False: "no", None: "unknown"}[found.current]
-    return found.name, "yes", found.vrrp, str(found.epoch), str(found.generation), current, found.version
+    vrrp = f"{found.vrrp}, drained" if found.drained else found.vrrp
+    current = reporting.up_to_date(found)
+    return found.name, "yes", vrrp, str(found.epoch), str(found.generation), current, found.version
 
 
 def _address(found: AddressReport, most: int | None) -> tuple[str, ...]:

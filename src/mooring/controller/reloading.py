@@ -58,11 +58,11 @@ class Reloading:
         self._written = source.written()
         self.asked = asyncio.Event()
 
-    async def run(self) -> None:
+    async def run(self, *, every: float = LOOK_EVERY) -> None:
         """Until cancelled."""
         while True:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self.asked.wait(), LOOK_EVERY)
+                await asyncio.wait_for(self.asked.wait(), every)
             await self.look()
 
     async def look(self) -> None:

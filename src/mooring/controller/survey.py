@@ -19,12 +19,14 @@ from mooring.cloud.kinds import FLOATING_IPS, PORTS
 from mooring.controller import finding, wiring
 from mooring.controller.agents import Agents
 from mooring.controller.controller import LEASE
+from mooring.core import roster
 from mooring.core.addresses import Place
 from mooring.core.surveyed import Asked, Leader, Owned, Sights, Survey
 from mooring.kube import election
 from mooring.kube.api import Api
 from mooring.kube.errors import KubeError, NotFound
 from mooring.kube.kinds import ENDPOINT_SLICES, LEASES, NETWORK_POLICIES, NODES, SERVICES
+from mooring.model import names
 from mooring.model.config import Config, Services
 from mooring.model.errors import StartRefused
 from mooring.model.kubernetes import Lease
@@ -177,6 +179,7 @@ def leader(lease: Lease | None) -> Leader:
         renewed=_time(spec.renew_time),
         seconds=float(spec.lease_duration_seconds or 0),
         epoch=election.epoch_of(lease),
+        drained=roster.load_names(lease.metadata.annotations.get(names.DRAINED, "")),
     )
 
 

@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
 
 from mooring.core import backends, endpoints, layers, mapping, wishes, wording
 from mooring.core.cleaning import CleaningStep, Pair, Unpair
@@ -16,6 +17,7 @@ from mooring.model.reports import (
     ControllerReport,
     EndpointsReport,
     GatewayReport,
+    GatewaysReport,
     Mark,
     Missing,
     PlanReport,
@@ -57,6 +59,20 @@ def status(survey: Survey) -> StatusReport:
         problems=problems,
         missing=missing,
     )
+
+
+def gateways(survey: Survey) -> GatewaysReport:
+    return GatewaysReport(tuple(_gateways(survey)))
+
+
+def up_to_date(found: GatewayReport) -> str:
+    return "stale" if found.stale else {True: "yes", False: "no", None: "unknown"}[found.current]
+
+
+def silent(survey: Survey) -> tuple[Missing, ...]:
+    """The gateways that do not answer, and why."""
+    unheard = (each for each in survey.sights.agents if each.state is None)
+    return tuple(Missing(f"gateway {each.name}", each.failure) for each in unheard)
 
 
 def why(survey: Survey, service: Service) -> WhyReport:
@@ -164,8 +180,9 @@ def _controller(survey: Survey) -> ControllerReport:
 def _gateways(survey: Survey) -> Iterator[GatewayReport]:
     for each in survey.sights.agents:
         state = each.state
+        drained = each.name in survey.sights.leader.drained
         if state is None:
-            yield GatewayReport(each.name, answers=False, failure=each.failure)
+            yield GatewayReport(each.name, answers=False, failure=each.failure, drained=drained)
             continue
         yield GatewayReport(
             each.name,
@@ -176,7 +193,14 @@ def _gateways(survey: Survey) -> Iterator[GatewayReport]:
             current=survey.holds(state),
             stale=state.stale,
             version=state.version,
+            drained=drained,
+            connections=state.connections,
+            certificate_ends=_day(state.certificate_ends),
         )
+
+
+def _day(when: int) -> str:
+    return datetime.fromtimestamp(when, UTC).strftime("%Y-%m-%d") if when else ""
 
 
 def _problems(survey: Survey, gateways: tuple[GatewayReport, ...]) -> Iterator[str]:
@@ -249,8 +273,7 @@ def _endpoints(survey: Survey, service: Service) -> EndpointsReport:
 
 
 def _missing(survey: Survey) -> tuple[Missing, ...]:
-    silent = (each for each in survey.sights.agents if each.state is None)
-    return (*survey.sights.missing, *(Missing(f"gateway {each.name}", each.failure) for each in silent))
+    return (*survey.sights.missing, *silent(survey))
 
 
 def _step(about: str, step: Step | CleaningStep) -> StepReport:

@@ -113,6 +113,21 @@ def lacking(roster: Roster, allowed: Mapping[PortId, frozenset[str]], document: 
     return frozenset(name for name, each in roster.items() if served - allowed.get(each.port, served))
 
 
+def cannot_drain(
+    name: str, *, known: Iterable[str], drained: frozenset[str], answering: Iterable[str], force: bool
+) -> str | None:
+    """Why a person may not drain a gateway, and what to do; None, if it may be."""
+    every = sorted(known)
+    if name not in every:
+        return f"There is no gateway {name!r}. The configuration has {', '.join(every) or 'none'}."
+    if force or name in drained or any(each in every and each not in drained | {name} for each in answering):
+        return None
+    return (
+        f"Gateway {name} is the last one that could hold the addresses: no other answers and is not drained. "
+        "Undrain or start another one first, or use --force."
+    )
+
+
 def dump(roster: Roster) -> str:
     return msgspec.json.encode(dict(roster), order="sorted").decode()
 

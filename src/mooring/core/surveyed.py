@@ -39,6 +39,8 @@ class Leader(Struct, frozen=True):
     renewed: datetime | None = None
     seconds: float = 0.0
     epoch: int = 0
+    drained: frozenset[str] = frozenset()
+    """The gateways that a person told to give way."""
 
     def leads(self, now: datetime) -> bool:
         return bool(self.identity) and self.renewed is not None and (now - self.renewed).total_seconds() <= self.seconds

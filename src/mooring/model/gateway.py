@@ -149,7 +149,8 @@ class State(Struct, frozen=True, gc=False):
 
     `held` is what is in force; its digest is that of the document minus what is `left_out`, `told` that of the whole.
     `stale`: it has not heard of a leader for too long, or is behind the newest document, and gives way to others.
-    `drained`: it gives way because a leader told it to.
+    `drained`: it gives way because a leader told it to. `connections`: those that its kernel follows, if all is said.
+    `certificate_ends`: when that of its agent does, in seconds since 1970; 0, if it does not say.
     `trouble`: why it could not do what it was told last, or why its host is not as the document says; empty, if all is
     well. `schemas`: the versions of the documents that it understands. `snat`: whom backends see, as it is configured;
     empty, where it does not say so. `remembers`: another number whenever there are clients that other gateways have to
@@ -167,6 +168,8 @@ class State(Struct, frozen=True, gc=False):
     snat: str = ""
     remembers: int = 0
     drained: bool = False
+    connections: int = 0
+    certificate_ends: int = 0
 
 
 class Refusal(Struct, frozen=True, gc=False):

@@ -40,7 +40,10 @@ class ControllerReport(Struct, frozen=True):
 
 
 class GatewayReport(Struct, frozen=True):
-    """One gateway, as its agent answers. `current`: it holds the wanted document; null where nobody can tell."""
+    """One gateway, as its agent answers. `current`: it holds the wanted document; null where nobody can tell.
+
+    `drained`: a person told it to give way. `connections`: those that its kernel follows now.
+    """
 
     name: str
     answers: bool
@@ -51,6 +54,15 @@ class GatewayReport(Struct, frozen=True):
     stale: bool = False
     version: str = ""
     failure: str = ""
+    drained: bool = False
+    connections: int = 0
+    certificate_ends: str = ""
+
+
+class GatewaysReport(Struct, frozen=True):
+    """What `mooring gateway list` tells."""
+
+    gateways: tuple[GatewayReport, ...]
 
 
 class Carried(Struct, frozen=True):
