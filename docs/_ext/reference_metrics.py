@@ -12,6 +12,7 @@ from mooring.agent.host import Filter
 from mooring.agent.metrics import GatewayCollector
 from mooring.agent.metrics import Metrics as AgentMetrics
 from mooring.cli import logs
+from mooring.controller import reloading
 from mooring.controller.agents import Agents
 from mooring.controller.controller import Controller
 from mooring.controller.leader import Followed
@@ -91,6 +92,7 @@ def page(daemon: Daemon) -> str:
 def _controller(registry: CollectorRegistry) -> None:
     for api in APIS:
         MeteredCalls(api, registry).ended("call", "outcome", 0.0)
+    reloading.refused(registry)
     agents = Agents({"gateway": cast("Sender", None)}, logs.make(Log(), sys.stderr))
     at_work = AtWork(Followed(Store(), Store(), Store(), Store()), agents, Work())
     registry.register(ControllerCollector(cast("Controller", at_work)))

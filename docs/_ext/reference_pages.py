@@ -51,6 +51,14 @@ NAMES: Mapping[str, tuple[str, str]] = {
         "Its owner writes `pod`, `node` or `cluster`: where packets enter the cluster, instead of `backends.layer`.",
     ),
     "EPOCH": ("annotation of the controllers' Lease", "Grows with each leader; gateways refuse an older one."),
+    "GATEWAYS": (
+        "annotation of the controllers' Lease",
+        "The gateways that may use addresses, and where their agents listen: whom to take them from. Not for people.",
+    ),
+    "DRAINED": (
+        "annotation of the controllers' Lease",
+        "The names of gateways that are to give way, with commas between them; `mooring gateway drain` writes it.",
+    ),
     "FINALIZER": (
         "finalizer of a Service",
         "Holds a Service that is deleted until no gateway serves it any more.",

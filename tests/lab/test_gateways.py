@@ -9,6 +9,7 @@ import pytest
 
 from mooring.lab import callers, faults, lifecycle, topology, waiting
 from mooring.lab import product as deployed
+from mooring.lab.errors import CommandError
 from mooring.lab.lab import Lab, open_lab
 from mooring.lab.progress import PlainProgress
 from tests.lab import moored, probe
@@ -170,9 +171,13 @@ def fresh(product: Moored, gateway: str) -> bool:
 
 
 def metrics(product: Moored) -> str:
-    return product.lab.hosts.run(
-        product.lab.spec.gateway_names[0], ["curl", "--silent", "http://127.0.0.1:9440/metrics"]
-    )
+    """What the one controller tells; nothing, before it is there."""
+    try:
+        return product.lab.hosts.run(
+            product.lab.spec.gateway_names[0], ["curl", "--silent", "http://127.0.0.1:9440/metrics"]
+        )
+    except CommandError:
+        return ""
 
 
 def pairs(lab: Lab, gateway: str) -> list[str]:

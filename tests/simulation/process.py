@@ -14,6 +14,7 @@ class Process:
         self.failing: dict[str, float] = {}  # gateways that do not answer it, and since when
         self.refusing: dict[str, float] = {}  # gateways that refuse what it tells them, and since when
         self.revived: dict[str, float] = {}  # gateways that answer it again, and since when
+        self.contacted: dict[str, float] = {}  # gateways that it has turned to since they are there, and when first
         self.sent: dict[int, float] = {}  # when each request was sent, by its identity
         self._tasks: dict[asyncio.Task[Any], None] = {}  # in the order of their birth: chance has no part in a death
 

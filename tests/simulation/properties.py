@@ -62,6 +62,8 @@ def s2_acknowledged_first(truth: Truth, effect: Effect) -> Iterator[str]:
         if not live:
             yield f"{service.name} was given an address while no gateway was live"
         for gateway in live:
+            if not _heard_of(truth, effect, gateway):
+                continue
             just_back = effect.process.revived.get(gateway.name, float("-inf")) >= truth.decided
             if not _serves(gateway, service, truth) and not just_back:
                 yield f"{service.name} was given an address that {gateway.name} does not serve"
@@ -486,6 +488,12 @@ def _published_now(effect: Effect) -> Iterator[Service]:
             had = before.status.load_balancer.ingress if before is not None else ()
             if had != after.status.load_balancer.ingress:
                 yield after
+
+
+def _heard_of(truth: Truth, effect: Effect, gateway: GatewayTwin) -> bool:
+    """Whether a process knew that this is a gateway when it decided; one that slept has not read it yet."""
+    since = effect.process.contacted.get(gateway.name) if effect.process is not None else None
+    return not truth.joined.get(gateway.name) or (since is not None and since <= truth.decided)
 
 
 def _live(truth: Truth, effect: Effect, gateway: GatewayTwin) -> bool:

@@ -12,6 +12,7 @@ from tests.simulation.explore import Scripted
 from tests.simulation.faults import Fault
 from tests.simulation.user import User
 from tests.simulation.world import TIMES, World
+from tests.surveying import backup
 
 SOON = 0.5
 """Much less than until the next audit, which would find everything anyway."""
@@ -211,6 +212,41 @@ def test_nothing_is_told_before_the_nodes_are_known() -> None:
         assert backends(world) == [["172.30.0.1", "172.30.0.2"]] * 2
 
     World(1, plan).run(deeds)
+
+
+class OneHangs:
+    """One gateway takes documents, or heartbeats, and never answers; the other is well."""
+
+    def __init__(self, *calls: str) -> None:
+        self.calls = calls
+        self.hangs = False
+
+    def at(self, _number: int, what: str, possible: tuple[Fault, ...]) -> Fault | None:
+        hit = self.hangs and what in self.calls and Fault.TIMEOUT_BEFORE in possible
+        return Fault.TIMEOUT_BEFORE if hit else None
+
+
+@pytest.mark.parametrize("calls", [("put document", "patch document"), ("heartbeat",)], ids=["documents", "heartbeats"])
+def test_one_gateway_that_hangs_for_long_delays_nobody(calls: tuple[str, ...]) -> None:
+    """The other one has every change at once, and a new Service gets its address after a while, again and again."""
+    plan = OneHangs(*calls)
+
+    async def deeds(world: World) -> None:
+        backup(world)
+        user = User(world)
+        await served(user, world)
+        plan.hangs = True
+        for number in range(6, 40):
+            user.pods("web", f"10.244.1.{number}")
+            await user.wait(SOON)
+            assert backends(world)[0] == [f"10.244.1.{number}"]
+            await user.wait(1.0)
+        user.expose("late", "81/TCP")
+        await user.wait(SOON)
+        assert service(world, "late").status.load_balancer.ingress
+        plan.hangs = False
+
+    World(1, plan, hit=frozenset({"g2"})).run(deeds)
 
 
 def test_a_quota_that_is_spent_leaves_one_begun_port_and_not_more() -> None:

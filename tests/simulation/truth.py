@@ -77,6 +77,8 @@ class Truth:
         """The Neutron ports of the gateways, whose lists of addresses hold something of others too."""
         self.members: frozenset[str] = frozenset()
         """The gateways that the operator wants."""
+        self.joined: dict[str, float] = {}
+        """When each of them was configured last; 0 for those that were there from the beginning."""
         self.drained: frozenset[str] = frozenset()
         """And those of them that are to give way."""
         self.pairs_taken = False

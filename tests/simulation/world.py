@@ -83,11 +83,21 @@ class Violation(Exception):
 class World:
     """Everything that there is in one run."""
 
-    def __init__(self, seed: int, plan: Plan, *, controllers: int = 1, services: Services = NORMAL) -> None:
+    def __init__(
+        self,
+        seed: int,
+        plan: Plan,
+        *,
+        controllers: int = 1,
+        services: Services = NORMAL,
+        hit: frozenset[str] | None = None,
+    ) -> None:
+        """`hit`: the only servers at which something goes wrong; without it, all."""
         self.loop = new_loop()
         self.chance = random.Random(f"world {seed}")  # noqa: S311 - it has to be repeatable
         self._latency = random.Random(f"latency {seed}").random  # noqa: S311
         self._plan = plan
+        self._hit = hit
         self._names = [f"c{number}" for number in range(1, controllers + 1)]
         self._lives = 0
         self._controllers: dict[str, Controller] = {}
@@ -119,6 +129,10 @@ class World:
         """An operator changes the list of gateways, and the controllers read it anew."""
         ports = self.truth.gateway_ports
         self.members = {name: Member(name, ports[name]) for name in names}
+        for name in self.truth.members.symmetric_difference(names):
+            self.truth.joined[name] = self.loop.time()
+            for process in self._processes:
+                process.contacted.pop(name, None)
         self.truth.members = frozenset(names)
         self.disturbed_at = self.loop.time()
         for controller in self._controllers.values():
@@ -185,7 +199,9 @@ class World:
     def point(self, process: Process, server: str, request: Request, possible: tuple[Fault, ...]) -> Fault | None:
         self.calls += 1
         process.sent[id(request)] = self.loop.time()
-        fault = None if self._at_rest else self._plan.at(self.calls, request.what, possible)
+        process.contacted.setdefault(server, self.loop.time())
+        spared = self._at_rest or (self._hit is not None and server not in self._hit)
+        fault = None if spared else self._plan.at(self.calls, request.what, possible)
         self.trace.append(Step(self.calls, self.loop.time(), process.name, server, request.what, request.path, fault))
         if fault is not None:
             self.disturbed_at = self.loop.time()

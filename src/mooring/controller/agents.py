@@ -240,6 +240,8 @@ class Agents:
         return found
 
     def is_live(self, gateway: Gateway) -> bool:
+        if gateway.failing_since is None:
+            return True
         return roster.live(gateway.conduct, now=asyncio.get_running_loop().time())
 
     def let_go(self, name: str) -> bool:
