@@ -34,7 +34,7 @@ BACK = "Wait: it is taken back within a minute"
 class Gateways(Struct, frozen=True):
     """What the gateways say: what all live ones have acknowledged, by Service, and whether there is a live one."""
 
-    acknowledged: dict[str, frozenset[tuple[str, str, int]]] | None = None
+    acknowledged: Mapping[str, frozenset[tuple[str, str, int]]] | None = None
     live: bool = True
     holder: bool = True
     """One of the live ones holds the addresses; else packets go to one of which nothing is known."""

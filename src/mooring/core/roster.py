@@ -22,7 +22,7 @@ yes         no                yes                            yes
 no          -                 yes                            yes
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 import msgspec
@@ -43,7 +43,8 @@ class Member(Struct, frozen=True):
 
 
 Roster: TypeAlias = Mapping[str, Member]
-Acknowledged: TypeAlias = dict[str, frozenset[tuple[str, str, int]]]
+Places: TypeAlias = frozenset[tuple[str, str, int]]
+Acknowledged: TypeAlias = Mapping[str, Places]
 
 DISPUTED = frozenset({("", "", 0)})
 """What no Service wants: gateways differ in what they serve for it."""
@@ -80,16 +81,29 @@ def _recent(since: float | None, now: float) -> bool:
 
 
 def agreed(held: Sequence[Acknowledged]) -> Acknowledged:
-    """What gateways serve that may hold different documents: by Service, what all of them do, or that they differ."""
+    """What gateways serve that may hold different documents."""
     first, *others = held
-    if all(each is first for each in others):
-        return first
-    every = first.keys() | {service for each in others for service in each}
-    return {service: _same([each.get(service, frozenset()) for each in held]) for service in every}
+    return first if all(each is first for each in others) else Agreed(held)
 
 
-def _same(places: list[frozenset[tuple[str, str, int]]]) -> frozenset[tuple[str, str, int]]:
-    return places[0] if all(each == places[0] for each in places) else DISPUTED
+class Agreed(Mapping[str, Places]):
+    """By Service, what all of them do, or that they differ. Of ten thousand Services, one is asked for."""
+
+    def __init__(self, held: Sequence[Acknowledged]) -> None:
+        self._held = held
+
+    def __getitem__(self, service: str) -> Places:
+        found = [each.get(service) for each in self._held]
+        if all(each is None for each in found):
+            raise KeyError(service)
+        first, *others = (each or frozenset() for each in found)
+        return first if all(each == first for each in others) else DISPUTED
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys(service for each in self._held for service in each))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 def leaving(recorded: Roster, wanted: Roster) -> dict[str, Member]:
