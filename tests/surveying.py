@@ -42,13 +42,13 @@ def wall(_: Request) -> Response:
 
 def sources(world: World, *, cloud: Callable[[Request], Response] | None = None) -> Sources:
     async def find() -> Place:
-        return world.place
+        return msgspec.structs.replace(world.place, gateways=tuple(each.port for each in world.members.values()))
 
     return Sources(
         Api(Door(world.kube.handle)),
         Cloud(Door(cloud or (lambda request: world.neutron.handle(request, MEMBER)))),
         find,
-        {name: Door(twin.handle) for name, twin in world.gateways.items()},
+        {name: Door(world.gateways[name].handle) for name in world.members},
         world.clock,
     )
 

@@ -162,8 +162,8 @@ MUTANTS = (
             ),
             (
                 "controller/pushing.py",
-                "await self._raise_epoch(self._term, ahead)\n            return False",
-                "return False",
+                "        await self._raise_epoch(self._term, ahead)\n        return True",
+                "        return False",
             ),
         ),
     ),
@@ -324,6 +324,43 @@ MUTANTS = (
                 "core/explaining.py",
                 "    if not mapping.addressed_to_us(seen.service):\n        return ()\n",
                 "",
+            ),
+        ),
+    ),
+    Bug(
+        "S3, holder",
+        "a gateway that leaves loses the right to use the addresses while it still holds them",
+        (
+            (
+                "core/roster.py",
+                "    return taken_over and not (live(conduct, now=now) and conduct.vrrp in MAY_HOLD)",
+                "    return True",
+            ),
+        ),
+    ),
+    Bug(
+        "prepared",
+        "a new gateway takes its place in VRRP before its port may use the addresses",
+        (("core/roster.py", "if served - allowed.get(each.port, served))", "if served - served)"),),
+    ),
+    Bug(
+        "rest, record",
+        "who was a gateway is not written down, and is forgotten in a crash",
+        (("controller/members.py", "        await self._write_down()\n\n    def drained", "\n    def drained"),),
+    ),
+    Bug(
+        "rest, drained",
+        "whom a person drained is not told so",
+        (("controller/members.py", "return by_people | ", "return "),),
+    ),
+    Bug(
+        "rest, told",
+        "a gateway that came to hold the newest document without an answer is not known to hold it",
+        (
+            (
+                "controller/agents.py",
+                "                gateway.told = newest\n            elif",
+                "                pass\n            elif",
             ),
         ),
     ),

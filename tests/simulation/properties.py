@@ -59,7 +59,7 @@ def s2_acknowledged_first(truth: Truth, effect: Effect) -> Iterator[str]:
         if truth.now < effect.process.deposed_until:
             continue
         live = [each for each in _members(truth, holders=True) if _live(truth, effect, each)]
-        if not live:
+        if not live and not any(_holds(truth, effect, each) for each in truth.gateways.values()):
             yield f"{service.name} was given an address while no gateway was live"
         for gateway in live:
             if not _heard_of(truth, effect, gateway):
@@ -502,6 +502,12 @@ def _live(truth: Truth, effect: Effect, gateway: GatewayTwin) -> bool:
         return False
     trouble = (effect.process.failing.get(gateway.name), effect.process.refusing.get(gateway.name))
     return all(since is None or truth.now < since + GRACE for since in trouble)
+
+
+def _holds(truth: Truth, effect: Effect, gateway: GatewayTwin) -> bool:
+    """It answers and holds the addresses: it counts, whatever it refuses."""
+    since = effect.process.failing.get(gateway.name) if effect.process is not None else 0.0
+    return gateway.machine.daemon.vrrp is Vrrp.MASTER and (since is None or truth.now < since + GRACE)
 
 
 def _settled(truth: Truth, service: Service) -> bool:
