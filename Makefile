@@ -10,10 +10,10 @@ PEERS := build/bench-venv/.ready
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock'
 
-.PHONY: help setup check test soak bench docs demo format manifests lock clean
+.PHONY: help setup check test soak conformance bench docs demo format manifests lock clean
 
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 13
 
 setup: $(STAMP) ## make .venv with everything that work on the project needs
 
@@ -53,6 +53,9 @@ test: setup ## everything: check, docs, then the tests in the lab
 soak: setup ## everything that is long, whole: all seeds and pairs of crashes, every kill point of the lab
 	$(BIN)/pytest --ignore=tests/lab -m long --whole
 	$(BIN)/pytest tests/lab --whole
+
+conformance: setup ## Kubernetes' own tests of load balancers in a lab; a table, reports in build/conformance
+	$(BIN)/python -m mooring.lab.conformance
 
 bench: setup $(PEERS) ## the benchmarks; prints tables, writes build/bench.json
 	$(BIN)/python -m bench

@@ -189,6 +189,8 @@ def _values(lab: Lab) -> dict[str, object]:
         "GATEWAYS": listed,
         "V4": lab.spec.gateway_address,
         "V6": lab.spec.gateway_address6,
+        "FLOATING": 'floating_network = "public"' if lab.spec.floating else "# without floating IPs",
+        "SETTINGS": lab.spec.settings,
     }
 
 

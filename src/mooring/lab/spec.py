@@ -48,6 +48,10 @@ class Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     distributed_fips: bool = False
     assets: str = ""
     mooring: str = ""
+    floating: bool = True
+    """Whether Mooring gives Services floating IPs, or addresses of network `lb` itself."""
+    settings: str = ""
+    """Sections that Mooring's configuration has beside those that the lab needs, as TOML."""
     slot: int = 0
 
     @property

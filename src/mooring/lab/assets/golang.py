@@ -1,4 +1,7 @@
-"""Programs that we build from Go modules of our own: Kubernetes, etcd and CoreDNS, each with a tiny main."""
+"""Programs that we build from Go modules of our own: Kubernetes, etcd and CoreDNS, each with a tiny main.
+
+Kubernetes' own end-to-end suite is built too, for those who want it: no lab needs it.
+"""
 
 import re
 import shutil
@@ -11,7 +14,10 @@ from mooring.lab.errors import CommandError, LabError
 SOURCES = place.DATA / "go"
 KUBERNETES = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-proxy", "kube-scheduler", "kubectl", "kubelet")
 COREDNS = ("coredns",)
-MODULES = {"kubernetes": KUBERNETES, "coredns": COREDNS}
+E2E = ("agnhost", "e2e.test")
+MODULES = {"kubernetes": KUBERNETES, "coredns": COREDNS, "e2e": E2E}
+_SUITE = "k8s.io/kubernetes/test/e2e"
+_TEST_SERVER = "k8s.io/kubernetes/test/images/agnhost"
 _FLAGS = "-s -w"
 
 
@@ -66,17 +72,27 @@ def _folder(module: str) -> Path:
 
 def _build(module: str, target: Path) -> None:
     flags = _FLAGS
-    if module == "kubernetes":
+    if module != "coredns":
         version = kubernetes_version()
         major, minor, _ = version.removeprefix("v").split(".")
         stamps = {"gitVersion": version, "gitMajor": major, "gitMinor": minor}
         flags += "".join(f" -X k8s.io/component-base/version.{name}={value}" for name, value in stamps.items())
-    packages = [
-        f"./{main.parent.relative_to(SOURCES / module)}" for main in sorted((SOURCES / module).rglob("main.go"))
-    ]
-    command = [str(go() or _fetched_go()), "build", "-trimpath", "-mod=readonly", "-buildvcs=false", "-ldflags", flags]
+    options = ["-trimpath", "-mod=readonly", "-buildvcs=false", "-ldflags", flags]
     environment = {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": ""}
-    processes.run([*command, "-o", f"{target}/", *packages], cwd=SOURCES / module, env=environment)
+    for words in _commands(module, target):
+        program, *rest = words
+        command = [str(go() or _fetched_go()), program, *options, *rest]
+        processes.run(command, cwd=SOURCES / module, env=environment)
+
+
+def _commands(module: str, target: Path) -> list[list[str]]:
+    if module == "e2e":  # the suite is a test, which only `go test` can build
+        return [
+            ["build", "-o", f"{target}/", _TEST_SERVER],
+            ["test", "-c", "-vet=off", "-o", f"{target / 'e2e.test'}", _SUITE],
+        ]
+    mains = sorted((SOURCES / module).rglob("main.go"))
+    return [["build", "-o", f"{target}/", *(f"./{main.parent.relative_to(SOURCES / module)}" for main in mains)]]
 
 
 def _fetched_go() -> Path:
