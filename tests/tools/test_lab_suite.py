@@ -6,9 +6,10 @@ import re
 import pytest
 from rich.console import Console
 
+from mooring.core import configuration
 from mooring.lab import conformance, suite
-from mooring.lab.spec import Spec
 from mooring.lab.suite import Connections, Outcome
+from mooring.model.config import Services, Settings
 
 FOCUS = "[sig-network] LoadBalancers"
 TCP = "[sig-network] LoadBalancers [Feature:LoadBalancer] should be able to change the type of a TCP service [Slow]"
@@ -114,4 +115,8 @@ def test_what_is_told() -> None:
 
 @pytest.mark.parametrize("way", conformance.WAYS)
 def test_each_way_is_a_lab_that_can_be_built(way: conformance.Way) -> None:
-    assert list(Spec(name="conformance", mooring="host", floating=way.floating, settings=way.settings).problems()) == []
+    spec = way.lab("conformance")
+    assert list(spec.problems()) == []
+    read = configuration.read(spec.settings, "mooring.toml", {})
+    assert isinstance(read, Settings)
+    assert read.config.services == Services(claim_unclassed=True, ip_mode=way.ip_mode)

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 import msgspec
@@ -36,14 +36,17 @@ CLIENT_NUMBER = 40
 class Way(msgspec.Struct, frozen=True):
     """One way to run Mooring that people choose, and that the tests treat differently."""
 
-    ip_mode: str
+    ip_mode: Literal["Proxy", "VIP"]
     floating: bool
     snat: str
     told: str
 
-    @property
-    def settings(self) -> str:
-        return f'[services]\nclaim_unclassed = true\nip_mode = "{self.ip_mode}"\n\n[forwarding]\nsnat = "{self.snat}"\n'
+    def lab(self, name: str) -> Spec:
+        """A lab for it. Its nodes are known by IPv4 only, because kube-proxy answers health checks only there."""
+        settings = (
+            f'[services]\nclaim_unclassed = true\nip_mode = "{self.ip_mode}"\n\n[forwarding]\nsnat = "{self.snat}"\n'
+        )
+        return Spec(name=name, mooring="host", dual_nodes=False, floating=self.floating, settings=settings)
 
 
 WAYS = (
@@ -96,7 +99,7 @@ def run_way(way: Way, tests: tuple[str, ...], wish: Wish) -> list[Outcome]:
     """Run the tests in a new lab and tell how they ended."""
     lifecycle.down(wish.name)
     with progress.progress() as watcher:
-        lifecycle.up(Spec(name=wish.name, mooring="host", floating=way.floating, settings=way.settings), watcher)
+        lifecycle.up(way.lab(wish.name), watcher)
     lab = open_lab(wish.name)
     prepare(lab)
     reports = REPORTS / way.ip_mode.lower()

@@ -105,7 +105,7 @@ def start_kubelet(lab: Lab, *, node: str) -> None:
             f"--kubeconfig={kubeconfig}",
             f"--root-dir={place.data / part}",
             f"--hostname-override={node}",
-            f"--node-ip={','.join(addresses)}",
+            f"--node-ip={','.join(addresses if spec.dual_nodes else addresses[:1])}",
         ],
         host=node,
     )

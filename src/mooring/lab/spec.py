@@ -48,6 +48,8 @@ class Spec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     distributed_fips: bool = False
     assets: str = ""
     mooring: str = ""
+    dual_nodes: bool = True
+    """Whether Kubernetes knows the nodes by IPv6 too."""
     floating: bool = True
     """Whether Mooring gives Services floating IPs, or addresses of network `lb` itself."""
     settings: str = ""
