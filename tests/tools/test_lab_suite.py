@@ -43,7 +43,7 @@ def test_the_tests_of_one_kind_are_found_in_the_list() -> None:
         ("passed", "<system-err>noise</system-err>", Outcome(TCP, "passed", 8.25)),
         (
             "failed",
-            '<failure message="service is not reachable&#xA;within 2m0s" type="failed">at line 1</failure>',
+            '<failure message="" type="failed">[FAILED] service is not reachable\nIn [It] at: x.go:1</failure>',
             Outcome(TCP, "failed", 8.25, why="service is not reachable"),
         ),
         (

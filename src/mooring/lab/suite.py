@@ -44,8 +44,9 @@ def outcome(name: str, report: str) -> Outcome:
         if case.get("name") == f"[It] {name}":
             said = next((each for each in case if each.tag in {"failure", "error", "skipped"}), None)
             state = _STATES.get(case.get("status", ""), "failed")
-            why = "" if said is None else said.get("message", "")
-            return Outcome(name, state, float(case.get("time", 0)), why=_first_line(why.removeprefix("skipped - ")))
+            why = "" if said is None else _first_line(said.get("message", "") or said.text or "")
+            why = why.removeprefix("skipped - ").removeprefix("[FAILED] ")
+            return Outcome(name, state, float(case.get("time", 0)), why=why)
     return Outcome(name, "not run", why="the suite ended without a report")
 
 
