@@ -346,7 +346,13 @@ MUTANTS = (
     Bug(
         "rest, record",
         "who was a gateway is not written down, and is forgotten in a crash",
-        (("controller/members.py", "        await self._write_down()\n\n    def drained", "\n    def drained"),),
+        (
+            (
+                "controller/members.py",
+                '        if text != self._term.notes.get(names.GATEWAYS, ""):',
+                "        if False:",
+            ),
+        ),
     ),
     Bug(
         "rest, drained",
