@@ -178,11 +178,13 @@ def keeping_clients(product: Moored) -> Iterator[None]:
         file.write_text(f'{text}\n[forwarding]\nsnat = "never"\n')
     for gateway in lab.spec.gateway_names:
         lifecycle.restart(lab, f"agent-{gateway}", PlainProgress())
-    yield
-    for file, text in zip(files, before, strict=True):
-        file.write_text(text)
-    for gateway in lab.spec.gateway_names:
-        lifecycle.restart(lab, f"agent-{gateway}", PlainProgress())
+    try:
+        yield
+    finally:
+        for file, text in zip(files, before, strict=True):
+            file.write_text(text)
+        for gateway in lab.spec.gateway_names:
+            lifecycle.restart(lab, f"agent-{gateway}", PlainProgress())
 
 
 def callers_seen(product: Moored, address: str, port: int) -> str:
@@ -192,7 +194,8 @@ def callers_seen(product: Moored, address: str, port: int) -> str:
     def answered() -> bool:
         try:
             url = f"http://{address}:{port}/cgi-bin/who"
-            told.append(product.lab.hosts.run("client", ["curl", "--silent", "--fail", "--max-time", "4", url]).strip())
+            answer = product.lab.hosts.run("client", ["curl", "--silent", "--fail", "--max-time", "4", url]).strip()
+            told.append(answer.removeprefix("[::ffff:").removesuffix("]"))  # it listens for both families
         except CommandError:
             return False
         return True
@@ -226,9 +229,11 @@ def way_to_cluster_ips(product: Moored) -> Iterator[None]:
     by = at(product, product.lab.spec.node_names[0])
     for gateway in product.lab.spec.gateway_names:
         product.lab.hosts.run(gateway, ["ip", "route", "add", SERVICES_V4, "via", by])
-    yield
-    for gateway in product.lab.spec.gateway_names:
-        product.lab.hosts.run(gateway, ["ip", "route", "del", SERVICES_V4, "via", by])
+    try:
+        yield
+    finally:
+        for gateway in product.lab.spec.gateway_names:
+            product.lab.hosts.run(gateway, ["ip", "route", "del", SERVICES_V4, "via", by])
 
 
 def test_by_way_of_the_cluster_ip(product: Moored, tenant: Tenant) -> None:
