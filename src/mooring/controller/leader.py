@@ -32,7 +32,7 @@ from mooring.core.mapping import Seen
 from mooring.core.picture import Picture
 from mooring.kube import errors
 from mooring.kube.api import Api
-from mooring.kube.kinds import ENDPOINT_SLICES, NODES, SERVICES
+from mooring.kube.kinds import ENDPOINT_SLICES, NETWORK_POLICIES, NODES, SERVICES
 from mooring.kube.queue import WorkQueue
 from mooring.kube.recorder import Recorder
 from mooring.kube.store import Store
@@ -243,8 +243,6 @@ class Leader:
         await self._members.begin()
         await self._pushing.begin()
         await self._relist()  # the watch may lag behind what the leader before us has written
-        found = await self._api.list(NODES)  # and behind what it knew: nobody is sent nowhere for that
-        self._followed.nodes.replace(found.items, found.version)
         await self._house.refresh()
         services = sorted(self._services.all(), key=mapping.precedence)
         for service in services:
@@ -408,7 +406,11 @@ class Leader:
         return self._times.audit if due is None else min(self._times.audit, max(due, self._times.clean_up))
 
     async def _relist(self) -> tuple[Service, ...]:
-        """All Services and endpoints as they are now, whatever the watch has told so far."""
+        """All Services and what is behind them as they are now, whatever the watch has told so far."""
+        found = await self._api.list(NODES)
+        self._followed.nodes.replace(found.items, found.version)
+        policies = await self._api.list(NETWORK_POLICIES)
+        self._followed.policies.replace(policies.items, policies.version)
         slices = await self._api.list(ENDPOINT_SLICES)
         self._followed.slices.replace(slices.items, slices.version)
         services = await self._api.list(SERVICES)
