@@ -478,3 +478,39 @@ def test_a_controller_of_an_older_version_is_understood() -> None:
     response = wire.twin.handle(request)
     assert response.status == 200
     assert wire.twin.document == whole
+
+
+class Late(Wire):
+    """What it says of itself in a heartbeat comes back when it is no longer so."""
+
+    async def send(self, request: Request) -> Response:
+        response = await super().send(request)
+        if request.what == "heartbeat":
+            await asyncio.sleep(0.5)
+        return response
+
+
+def test_an_answer_that_was_overtaken_says_nothing() -> None:
+    async def scene() -> None:
+        late = Late("g1")
+        agents = Agents({"g1": late}, SILENT)
+        async with at_work(agents, every=30.0):
+            agents.tell(document(1, WEB))
+            await asyncio.sleep(0.6)
+            assert agents.settled()
+            agents.tell(document(2, WEB, DNS))
+            await asyncio.sleep(0.1)
+            assert agents.settled()
+
+    run_virtually(scene())
+
+    async def crossing() -> None:
+        late = Late("g1")
+        agents = Agents({"g1": late}, SILENT)
+        await told_by_another(document(1, WEB), g1=late)
+        agents.tell(document(2, WEB, DNS))
+        async with at_work(agents, every=30.0):
+            await asyncio.sleep(5.0)
+            assert agents.settled(), "the heartbeat was sent first, and answered last"
+
+    run_virtually(crossing())

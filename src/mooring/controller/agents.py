@@ -60,6 +60,8 @@ class Gateway(Struct):
     name: str
     sender: Sender
     state: State = State(Held(), schemas=gateway_document.SCHEMAS)
+    asked: float = float("-inf")
+    """When that was asked for: what was asked for earlier may be answered later, and is not what is so now."""
     told: Whole = NOTHING
     leaves: bool = False
     failing_since: float | None = None
@@ -273,8 +275,10 @@ class Agents:
             response = await gateway.sender.send(request)
             if response.status in STATES:
                 state = _kept(gateway.state, msgspec.json.decode(response.body, type=State), request)
-                obeyed = document or state.held != gateway.state.held
-                gateway.state = state
+                overtaken = begin <= gateway.asked and state.held.age < gateway.state.held.age
+                obeyed = not overtaken and (document or state.held != gateway.state.held)
+                if not overtaken:
+                    gateway.state, gateway.asked = state, begin
                 self._answered(gateway, obeyed=obeyed)
                 return True
         except LeaseLost:
