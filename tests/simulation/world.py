@@ -309,7 +309,8 @@ class World:
             await asyncio.sleep(5.0)
             settled = LEASE_SECONDS + PAUSE if self._faulted else 1.0  # a lost lease shows late
             leader = next((each.leader for each in self._controllers.values() if each.leader), None)
-            if leader is None or not leader.idle or self.loop.time() < self.disturbed_at + settled:
+            away = not all(each.up for name, each in self.gateways.items() if name in self.members)
+            if leader is None or not leader.idle or away or self.loop.time() < self.disturbed_at + settled:
                 audits = None
             elif audits is None or audits[0] is not leader:
                 audits = (leader, leader.audits)
