@@ -346,8 +346,7 @@ def test_services_without_a_class_are_served_where_they_are_claimed() -> None:
         user.expose("web", "80/TCP", ours=False)
         user.expose("other", "80/TCP", ours=False, annotations={names.BACKEND: "octavia"})
         user.pods("web", "10.244.1.5")
-        while not service(world, "web").status.load_balancer.ingress:
-            await user.wait(0.1)
+        await user.wait(TIMES.audit)
         [shown] = service(world, "web").status.load_balancer.ingress
         assert shown.ip_mode == "VIP"
         await user.kill_leader()
