@@ -15,7 +15,7 @@ from mooring.cli import logs
 from mooring.controller import reloading
 from mooring.controller.agents import Agents
 from mooring.controller.controller import Controller
-from mooring.controller.leader import Followed
+from mooring.controller.followed import Followed
 from mooring.controller.metrics import ControllerCollector
 from mooring.kube.store import Store
 from mooring.model.config import Config, Forwarding, Log

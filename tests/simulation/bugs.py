@@ -24,6 +24,7 @@ class Bug(Struct, frozen=True):
 
 
 LEADER = "controller/leader.py"
+AGENDA = "controller/agenda.py"
 PICTURE = "core/picture.py"
 
 BUGS = (
@@ -34,7 +35,7 @@ BUGS = (
             (
                 LEADER,
                 'delay = queue.failed(item, not_before=getattr(error, "retry_after", None) or 0.0)',
-                "queue.done(item)\n                delay = 0.0",
+                "queue.done(item)\n        delay = 0.0",
             ),
         ),
     ),
@@ -56,7 +57,7 @@ BUGS = (
     Bug(
         "B3",
         "the gateways are told something before everything is known",
-        ((LEADER, "await self._followed.filled()\n", "self._tell_gateways()\n"),),
+        ((LEADER, "await self._followed.filled()\n", "self._agenda.tell_gateways()\n"),),
     ),
     Bug(
         "B5",
@@ -97,7 +98,7 @@ MUTANTS = (
         (
             (
                 "core/allocation.py",
-                "return self.rival(port, keys, owner) is None",
+                "return self.rival(port, wanted, owner) is None",
                 "return True",
             ),
         ),
@@ -105,7 +106,7 @@ MUTANTS = (
     Bug(
         "S2",
         "an address is published before the gateways have acknowledged it",
-        (("core/mapping.py", "    if not seen.served:\n        return Push()\n    return Rest", "    return Rest"),),
+        (("core/mapping.py", "    if not seen.served:\n        return Push()\n    if not _as", "    if not _as"),),
     ),
     Bug(
         "S3",
@@ -176,12 +177,12 @@ MUTANTS = (
                 "        self._queue.add(Chore.BEGIN)\n        try:",
                 (
                     "        self._queue.add(Chore.BEGIN)\n"
-                    "        self._stop_listening = [self._services.listen(self._changed)]\n        try:"
+                    "        self._stop_listening = [self._services.listen(self._agenda._changed)]\n        try:"
                 ),
             ),
             (
-                LEADER,
-                "            self._services.listen(self._changed),\n",
+                AGENDA,
+                "            self._followed.services.listen(self._changed),\n",
                 "",
             ),
         ),
@@ -193,7 +194,7 @@ MUTANTS = (
             (
                 "core/mapping.py",
                 (
-                    "    if _shown(seen.service):\n"
+                    "    if set(_shown(seen.service)).difference(seen.addresses):\n"
                     "        return Rest(Reason.FOREIGN_ADDRESS) if foreign(seen) else Clear()\n"
                 ),
                 "",
@@ -241,7 +242,7 @@ MUTANTS = (
     Bug(
         "one namespace",
         "who writes the port of another namespace's Service into its own is served there",
-        (("core/allocation.py", "        if group != mine:\n            return next(iter(members))\n", ""),),
+        (("core/allocation.py", "        if group != wanted.group:\n            return next(iter(members))\n", ""),),
     ),
     Bug(
         "S3, gateways",
@@ -289,7 +290,7 @@ MUTANTS = (
         "a node that comes or goes is not taken in",
         (
             (
-                LEADER,
+                AGENDA,
                 "        self._nodes = nodes.all_usable(self._followed.nodes.all())\n        concerned",
                 "        concerned",
             ),
@@ -368,6 +369,46 @@ MUTANTS = (
                 "                gateway.told = newest\n            elif",
                 "                pass\n            elif",
             ),
+        ),
+    ),
+    Bug(
+        "stays, families",
+        "who gets an address of a second family loses the first for a moment",
+        (
+            (
+                "core/mapping.py",
+                "    if set(_shown(seen.service)).difference(seen.addresses):\n",
+                "    if _shown(seen.service):\n",
+            ),
+        ),
+    ),
+    Bug(
+        "rest, families",
+        "the address of a family that is no longer wanted stays on the gateways",
+        (
+            (
+                "core/mapping.py",
+                "return Rest(Reason.PROGRAMMED) if ports_of(seen.service) == ports else Annotate(ports)",
+                "return Rest(Reason.PROGRAMMED)",
+            ),
+        ),
+    ),
+    Bug(
+        "S3, kept",
+        "a floating IP that its owner had before is deleted with the Service that used it",
+        (("controller/ports.py", "if names.KEEP_TAG in what.tags", "if False"),),
+    ),
+    Bug(
+        "rest, wishes",
+        "who asks for an address that is taken gets another one in silence",
+        (
+            (
+                PICTURE,
+                "        if wish.address:\n            return asked if asked in self._offered else None\n",
+                "",
+            ),
+            (PICTURE, "return not wish.address or self.addresses.public(port) == wish.address", "return True"),
+            (PICTURE, "denied=hopeless or (self._taken(service, asked) if asked else None)", "denied=hopeless"),
         ),
     ),
     Bug(

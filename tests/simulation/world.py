@@ -17,8 +17,8 @@ from msgspec import Struct
 from mooring.cloud.twin import neutron
 from mooring.cloud.twin.neutron import NeutronTwin
 from mooring.cloud.twin.state import Caller
+from mooring.controller.agenda import Times
 from mooring.controller.controller import Controller, Outside
-from mooring.controller.leader import Times
 from mooring.core.addresses import Place
 from mooring.core.roster import Member
 from mooring.kube.twin.server import KubeTwin

@@ -11,9 +11,11 @@ from msgspec import Struct
 from structlog.typing import FilteringBoundLogger
 
 from mooring.cloud.api import Cloud
+from mooring.controller.agenda import Times
 from mooring.controller.agents import Agents
 from mooring.controller.fence import FencedSender, FencedTransport
-from mooring.controller.leader import BY_NAMESPACE, BY_SERVICE, Followed, Leader, Times
+from mooring.controller.followed import BY_NAMESPACE, BY_SERVICE, Followed
+from mooring.controller.leader import Leader
 from mooring.controller.members import Members
 from mooring.controller.ports import Ports
 from mooring.controller.pushing import Pushing

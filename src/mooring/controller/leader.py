@@ -9,94 +9,38 @@ Nothing is pushed and nothing is cleaned up before Services, endpoints, nodes an
 """
 
 import asyncio
-import enum
 import random
 from collections.abc import Callable
 from datetime import datetime
 
-from msgspec import Struct
 from structlog.typing import FilteringBoundLogger
 
 from mooring.cloud.errors import CloudError
 from mooring.controller import troubles
+from mooring.controller.agenda import Agenda, Chore, Item, Times
 from mooring.controller.agents import Agents
 from mooring.controller.deeds import Deeds
+from mooring.controller.followed import Followed
 from mooring.controller.housekeeping import Housekeeping
 from mooring.controller.members import Members
 from mooring.controller.ports import Ports
 from mooring.controller.pushing import Pushing
 from mooring.controller.service_writes import ServiceWrites
-from mooring.core import claims, endpoints, explaining, mapping, nodes
-from mooring.core.backends import Known
+from mooring.core import explaining, mapping
 from mooring.core.mapping import Seen
 from mooring.core.picture import Picture
 from mooring.kube import errors
 from mooring.kube.api import Api
-from mooring.kube.kinds import ENDPOINT_SLICES, NETWORK_POLICIES, NODES, SERVICES
 from mooring.kube.queue import WorkQueue
 from mooring.kube.recorder import Recorder
-from mooring.kube.store import Store
-from mooring.model import names
-from mooring.model.kubernetes import EndpointSlice, Name, NetworkPolicy, Node, Service
+from mooring.model.kubernetes import Name, Service
 from mooring.model.reasons import Trouble
 from mooring.model.steps import Annotate, MakePort, Push, Rest, Tell
 
-BY_SERVICE = "by service"
-BY_NAMESPACE = "by namespace"
 BEGIN_AGAIN = 5.0
 """Nothing else is done before the beginning has succeeded: it does not wait for long."""
-LONGEST_PUSH_RETRY = 1.0
 PASSING = 10.0
 """What passes by itself is worth telling only when it lasts, in seconds."""
-
-
-class Chore(enum.Enum):
-    """What is to be done beside the Services."""
-
-    BEGIN = "begin"
-    PUSH = "push"
-    HEARD = "hear the gateways"
-    AUDIT = "audit"
-
-
-Item = Name | Chore
-
-
-class Times(Struct, frozen=True):
-    """How long things take, in seconds."""
-
-    audit: float = 60.0
-    clean_up: float = 1.0
-    heartbeat: float = 1.0
-    before_deletion: float = 90.0
-    """Longer than a lease and the longest request, signing in included: what was under way at the tagging has ended."""
-    first_retry: float = 0.5
-    longest_retry: float = 60.0
-
-
-class Followed(Struct, frozen=True):
-    """What the controller follows, leading or not."""
-
-    services: Store[Service]
-    slices: Store[EndpointSlice]
-    nodes: Store[Node]
-    policies: Store[NetworkPolicy]
-
-    @property
-    def complete(self) -> bool:
-        return all(each.complete for each in (self.services, self.slices, self.nodes, self.policies))
-
-    async def filled(self) -> None:
-        await self.services.filled()
-        await self.slices.filled()
-        await self.nodes.filled()
-        await self.policies.filled()
-
-    def slices_of(self, name: Name) -> tuple[EndpointSlice, ...]:
-        return self.slices.by(BY_SERVICE, name)
-
-    def policies_of(self, name: Name) -> tuple[NetworkPolicy, ...]:
-        return self.policies.by(BY_NAMESPACE, name.namespace)
 
 
 class Leader:
@@ -133,14 +77,10 @@ class Leader:
         self._house = Housekeeping(picture, ports, log, before_deletion=times.before_deletion)
         self._times = times
         self._log = log
-        self._queue: WorkQueue[Item] = WorkQueue(chance, first=times.first_retry, longest=times.longest_retry)
-        self._pushes: WorkQueue[Item] = WorkQueue(chance, first=times.first_retry, longest=LONGEST_PUSH_RETRY)
-        self._nodes: tuple[nodes.Usable, ...] = ()
-        self._waiting: set[Name] = set()  # for the gateways
+        self._agenda = Agenda(followed, picture, times, chance)
+        self._queue = self._agenda.queue
         self._live = True, True  # whether there was a gateway, and a holder, when they were last heard
         self._acknowledged: object = None  # what they had acknowledged then
-        self._troubles: dict[Name, Trouble] = {}
-        self._wishing: set[Name] = set()  # for an address that cannot be had now
         self._failing: dict[Item, float] = {}  # since when each has been tried in vain
         self._stop_listening: list[Callable[[], None]] = []
         self.audits = 0
@@ -148,9 +88,8 @@ class Leader:
     @property
     def idle(self) -> bool:
         """Nothing is to be done but the next audit, and nothing is on its way out."""
-        resting = self._queue.only(Chore.AUDIT) and self._pushes.only(Chore.AUDIT)
-        told = not self._waiting and self._agents.settled()
-        return self.audits > 0 and resting and told and self._house.done and not self._members.leaving
+        told = self._agenda.resting and self._agents.settled()
+        return self.audits > 0 and told and self._house.done and not self._members.leaving
 
     @property
     def backlog(self) -> int:
@@ -172,8 +111,10 @@ class Leader:
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._recorder.run())
-                tasks.create_task(self._agents.run(self._hear_gateways, self._drained, every=self._times.heartbeat))
-                tasks.create_task(self._work(self._pushes))
+                tasks.create_task(
+                    self._agents.run(self._agenda.hear_gateways, self._drained, every=self._times.heartbeat)
+                )
+                tasks.create_task(self._work(self._agenda.pushes))
                 await self._work(self._queue)
         finally:
             for stop in self._stop_listening:
@@ -208,12 +149,6 @@ class Leader:
             queue.add_after(item, delay)
         self._log.warning("failed", what=_called(item), why=str(error), again_in=round(delay, 1))
 
-    def _tell_gateways(self) -> None:
-        self._pushes.add(Chore.PUSH)
-
-    def _hear_gateways(self) -> None:
-        self._pushes.add(Chore.HEARD)
-
     def _drained(self) -> frozenset[str]:
         return self._members.drained(self._pushing.document)
 
@@ -242,93 +177,32 @@ class Leader:
         """
         await self._members.begin()
         await self._pushing.begin()
-        await self._relist()  # the watch may lag behind what the leader before us has written
+        await self._followed.relist(
+            self._api, self._wanted
+        )  # the watch may lag behind what the leader before us has written
         await self._house.refresh()
         services = sorted(self._services.all(), key=mapping.precedence)
         for service in services:
             self._picture.claim(service)
-        self._nodes = nodes.all_usable(self._followed.nodes.all())
-        self._stop_listening = [
-            self._services.listen(self._changed),
-            self._followed.slices.listen(self._endpoints_changed),
-            self._followed.nodes.listen(self._node_changed),
-            self._followed.policies.listen(self._policy_changed),
-        ]
+        self._stop_listening = self._agenda.begin()
         self._log.info("leading", services=len(services), addresses=len(self._picture.addresses.ports))
-        self._tell_gateways()
-        for service in services:
-            self._queue.add(service.name)
+        self._agenda.tell_gateways()
+        self._agenda.look_at_all()
         self._queue.add(Chore.AUDIT)
-
-    def _changed(self, before: Service | None, after: Service | None) -> None:
-        """A Service is not as it was."""
-        if after is not None:
-            self._picture.claim(after)
-            self._queue.add(after.name)
-            if before is not None and _wishes(before) != _wishes(after) and mapping.mapped(after):
-                self._tell_gateways()  # such as of who may call it
-        elif before is not None:
-            self._picture.release(before.name)
-            self._troubles.pop(before.name, None)
-            self._wishing.discard(before.name)
-            if self._pushing.serves(before.name):
-                self._tell_gateways()
-        self._freed(before, after)
-
-    def _freed(self, before: Service | None, after: Service | None) -> None:
-        """What a Service had and has no more is there for those who wait for it; nobody may need it any more."""
-        had, has = (set(mapping.ports_of(each)) if each else set() for each in (before, after))
-        if not had & self._picture.addresses.ports.keys() or (before and after and _has_as_before(before, after)):
-            return
-        left = had - has
-        for name in sorted(self._wishing.union(self._troubles)):
-            self._queue.add(name)
-        if left - self._picture.used():
-            self._queue.add_after(Chore.AUDIT, self._times.clean_up)
-
-    def _endpoints_changed(self, before: EndpointSlice | None, after: EndpointSlice | None) -> None:
-        """Endpoints of a Service came or went."""
-        for name in {endpoints.service_of(each) for each in (before, after) if each is not None}:
-            service = self._services.get(name) if name else None
-            if service is not None and mapping.mapped(service):
-                self._tell_gateways()
-                self._queue.add(service.name)
-
-    def _node_changed(self, before: Node | None, after: Node | None) -> None:
-        """A node came or went, or says that it lives, which it does every few seconds and which costs nothing."""
-        if nodes.usable(before) == nodes.usable(after):
-            return
-        self._nodes = nodes.all_usable(self._followed.nodes.all())
-        concerned = [
-            each for each in self._services.all() if self._picture.layer(each) == "node" and mapping.mapped(each)
-        ]
-        for service in concerned:
-            self._queue.add(service.name)
-        if concerned:
-            self._tell_gateways()
-
-    def _policy_changed(self, before: NetworkPolicy | None, after: NetworkPolicy | None) -> None:
-        """What is to be told about Services of its namespace may be something else."""
-        if before is not None and after is not None and before.spec == after.spec:
-            return
-        namespace = (after or before or NetworkPolicy()).metadata.namespace
-        for service in self._services.all():
-            if service.metadata.namespace == namespace and mapping.mapped(service):
-                self._queue.add(service.name)
 
     async def _serve(self, name: Name) -> None:
         while service := self._services.get(name):
             if not self._ports.known:
                 await self._house.refresh()
             seen = self._seen(service)
-            (self._wishing.add if seen.denied else self._wishing.discard)(name)
-            step = explaining.decide(seen, self._troubles.get(name))
+            (self._agenda.wishing.add if seen.denied else self._agenda.wishing.discard)(name)
+            step = explaining.decide(seen, self._agenda.troubles.get(name))
             if isinstance(step, Rest):
-                self._troubles.pop(name, None)
+                self._agenda.troubles.pop(name, None)
                 return
             if isinstance(step, Push):
-                self._waiting.add(name)
-                self._tell_gateways()
+                self._agenda.waiting.add(name)
+                self._agenda.tell_gateways()
                 return
             try:
                 await self._deeds.do(service, step)
@@ -337,9 +211,9 @@ class Leader:
             except errors.NotFound:
                 return  # it is gone; the watch will tell
             if isinstance(step, MakePort | Annotate):
-                self._troubles.pop(name, None)
+                self._agenda.troubles.pop(name, None)
             if isinstance(step, MakePort):
-                self._queue.add_after(Chore.AUDIT, self._times.clean_up)  # which puts our tag on it
+                self._agenda.audit_soon()  # which puts our tag on it
 
     async def _troubled(self, name: Name, trouble: Trouble, *, since: float) -> None:
         """Say on a Service what went wrong with it; where that does not work either, the next try will."""
@@ -348,7 +222,7 @@ class Leader:
             return
         if trouble.reason in troubles.PASSING and asyncio.get_running_loop().time() < since + PASSING:
             return
-        self._troubles[name] = trouble
+        self._agenda.troubles[name] = trouble
         step = explaining.decide(self._seen(service), trouble)
         if isinstance(step, Tell):
             try:
@@ -357,33 +231,30 @@ class Leader:
                 self._log.warning("could not be told", service=str(name), why=str(error))
 
     def _seen(self, service: Service) -> Seen:
-        name = service.name
-        known = Known(self._followed.slices_of(name), self._nodes, self._followed.policies_of(name))
-        return self._picture.seen(service, known, self._pushing.gateways())
+        return self._picture.seen(service, self._agenda.known_of(service), self._pushing.gateways())
 
     def _push(self) -> None:
         """Have the gateways told what is wanted. What OpenStack has was known once, and is enough."""
         wanted = [
             each
             for service in self._services.all()
-            for each in self._picture.forwards(service, Known(self._followed.slices_of(service.name), self._nodes))
+            for each in self._picture.forwards(service, self._agenda.known_of(service))
         ]
         self._pushing.push(wanted)
-        self._hear_gateways()
+        self._agenda.hear_gateways()
 
     async def _heard(self) -> None:
         """The gateways hold something else, or are not what they were: Services that waited for that go on."""
         if await self._pushing.overtaken():
-            self._tell_gateways()
+            self._agenda.tell_gateways()
         gateways = self._pushing.gateways()
         live = gateways.live, gateways.holder
         if gateways.acknowledged is not self._acknowledged or live != self._live:
-            for name in sorted(self._waiting):
+            for name in sorted(self._agenda.waiting):
                 self._queue.add(name)
-            self._waiting.clear()
+            self._agenda.waiting.clear()
         if live != self._live:
-            for service in self._services.all():
-                self._queue.add(service.name)
+            self._agenda.look_at_all()
         self._acknowledged, self._live = gateways.acknowledged, live
         if self._members.let_go():
             self._queue.add(Chore.AUDIT)
@@ -392,40 +263,17 @@ class Leader:
         """Compare everything with what is really there; clean up what nobody needs."""
         self._agents.look_again()
         await self._house.refresh()
-        services = await self._relist()
+        services = await self._followed.relist(self._api, self._wanted)
         needed = {port for service in services for port in mapping.ports_of(service)}
         needed |= self._picture.asked_for(services)
-        needed |= self._picture.begun_for(each for name in self._troubles if (each := self._services.get(name)))
+        needed |= self._picture.begun_for(each for name in self._agenda.troubles if (each := self._services.get(name)))
         await self._house.clean_up(frozenset(needed))
         await self._members.left()
-        for service in self._services.all():
-            self._queue.add(service.name)
-        self._tell_gateways()
+        self._agenda.look_at_all()
+        self._agenda.tell_gateways()
         self.audits += 1
         due = self._house.next_due()
         return self._times.audit if due is None else min(self._times.audit, max(due, self._times.clean_up))
-
-    async def _relist(self) -> tuple[Service, ...]:
-        """All Services and what is behind them as they are now, whatever the watch has told so far."""
-        found = await self._api.list(NODES)
-        self._followed.nodes.replace(found.items, found.version)
-        policies = await self._api.list(NETWORK_POLICIES)
-        self._followed.policies.replace(policies.items, policies.version)
-        slices = await self._api.list(ENDPOINT_SLICES)
-        self._followed.slices.replace(slices.items, slices.version)
-        services = await self._api.list(SERVICES)
-        settled = tuple(claims.settled(each, self._wanted) for each in services.items)
-        self._services.replace(settled, services.version)
-        return settled
-
-
-def _has_as_before(before: Service, after: Service) -> bool:
-    return (mapping.ports_of(before), mapping.keys(before)) == (mapping.ports_of(after), mapping.keys(after))
-
-
-def _wishes(service: Service) -> tuple[object, ...]:
-    """What its owner wants of the gateways."""
-    return service.spec, service.metadata.annotations.get(names.LAYER)
 
 
 def _called(item: Item) -> str:

@@ -14,8 +14,8 @@ from structlog.typing import FilteringBoundLogger
 
 from mooring.cloud.api import Cloud
 from mooring.controller import finding, wiring
+from mooring.controller.agenda import Times
 from mooring.controller.controller import Controller, Outside
-from mooring.controller.leader import Times
 from mooring.controller.metrics import ControllerCollector
 from mooring.controller.reloading import Reloading, Source
 from mooring.controller.wiring import AgentWays, Ways

@@ -7,7 +7,6 @@ from mooring.core import gateway_document
 from mooring.core.picture import Gateways
 from mooring.kube.election import Term
 from mooring.model.gateway import Forward
-from mooring.model.kubernetes import Name
 
 
 class Pushing:
@@ -21,7 +20,6 @@ class Pushing:
         self._raise_epoch = raise_epoch
         self._seed = seed
         self.document = NOTHING.document
-        self._named: frozenset[str] = frozenset()
 
     async def begin(self) -> None:
         """Before anything is told: an epoch above all that the gateways have seen."""
@@ -35,7 +33,6 @@ class Pushing:
         document = gateway_document.document(wanted, epoch=self._term.epoch, generation=generation, seed=self._seed)
         if (document.epoch, document.digest) != (self.document.epoch, self.document.digest):
             self.document = document
-            self._named = frozenset(each.service for each in document.forwards)
             self._agents.tell(document)
 
     async def overtaken(self) -> bool:
@@ -45,10 +42,6 @@ class Pushing:
             return False
         await self._raise_epoch(self._term, ahead)
         return True
-
-    def serves(self, service: Name) -> bool:
-        """Whether the last document has something of a Service."""
-        return str(service) in self._named
 
     def gateways(self) -> Gateways:
         """What all live gateways have acknowledged, if each of them holds something of ours."""

@@ -1,0 +1,158 @@
+"""What is to be done, by whom it is waited for, and what follows from a change that was seen."""
+
+import enum
+import random
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from mooring.controller.followed import Followed
+from mooring.core import endpoints, mapping, nodes
+from mooring.core.backends import Known
+from mooring.core.picture import Picture
+from mooring.kube.queue import WorkQueue
+from mooring.model import names
+from mooring.model.kubernetes import EndpointSlice, Name, NetworkPolicy, Node, Service
+from mooring.model.reasons import Trouble
+
+LONGEST_PUSH_RETRY = 1.0
+
+
+class Chore(enum.Enum):
+    """What is to be done beside the Services."""
+
+    BEGIN = "begin"
+    PUSH = "push"
+    HEARD = "hear the gateways"
+    AUDIT = "audit"
+
+
+Item = Name | Chore
+
+
+class Times(Struct, frozen=True):
+    """How long things take, in seconds."""
+
+    audit: float = 60.0
+    clean_up: float = 1.0
+    heartbeat: float = 1.0
+    before_deletion: float = 90.0
+    """Longer than a lease and the longest request, signing in included: what was under way at the tagging has ended."""
+    first_retry: float = 0.5
+    longest_retry: float = 60.0
+
+
+class Agenda:
+    """Two queues: one of Services and audits, and one of what concerns the gateways."""
+
+    def __init__(self, followed: Followed, picture: Picture, times: Times, chance: random.Random) -> None:
+        self.queue: WorkQueue[Item] = WorkQueue(chance, first=times.first_retry, longest=times.longest_retry)
+        self.pushes: WorkQueue[Item] = WorkQueue(chance, first=times.first_retry, longest=LONGEST_PUSH_RETRY)
+        self.waiting: set[Name] = set()
+        """For the gateways."""
+        self.wishing: set[Name] = set()
+        """For an address that cannot be had now."""
+        self.troubles: dict[Name, Trouble] = {}
+        self._followed = followed
+        self._picture = picture
+        self._times = times
+        self._nodes: tuple[nodes.Usable, ...] = ()
+
+    @property
+    def resting(self) -> bool:
+        """Nothing is to be done but the next audit."""
+        return self.queue.only(Chore.AUDIT) and self.pushes.only(Chore.AUDIT) and not self.waiting
+
+    def begin(self) -> list[Callable[[], None]]:
+        """From now on changes are noticed; what is returned ends that."""
+        self._nodes = nodes.all_usable(self._followed.nodes.all())
+        return [
+            self._followed.services.listen(self._changed),
+            self._followed.slices.listen(self._endpoints_changed),
+            self._followed.nodes.listen(self._node_changed),
+            self._followed.policies.listen(self._policy_changed),
+        ]
+
+    def look_at_all(self) -> None:
+        for service in self._followed.services.all():
+            self.queue.add(service.name)
+
+    def audit_soon(self) -> None:
+        self.queue.add_after(Chore.AUDIT, self._times.clean_up)
+
+    def tell_gateways(self) -> None:
+        self.pushes.add(Chore.PUSH)
+
+    def hear_gateways(self) -> None:
+        self.pushes.add(Chore.HEARD)
+
+    def known_of(self, service: Service) -> Known:
+        """What stands behind a Service."""
+        name = service.name
+        return Known(self._followed.slices_of(name), self._nodes, self._followed.policies_of(name))
+
+    def _changed(self, before: Service | None, after: Service | None) -> None:
+        """A Service is not as it was."""
+        if after is not None:
+            self._picture.claim(after)
+            self.queue.add(after.name)
+            if before is not None and _wishes(before) != _wishes(after) and mapping.mapped(after):
+                self.tell_gateways()  # such as of who may call it
+        elif before is not None:
+            self._picture.release(before.name)
+            self.troubles.pop(before.name, None)
+            self.wishing.discard(before.name)
+            if mapping.ports_of(before):
+                self.tell_gateways()
+        self._freed(before, after)
+
+    def _freed(self, before: Service | None, after: Service | None) -> None:
+        """What a Service had and has no more is there for those who wait for it; nobody may need it any more."""
+        had, has = (set(mapping.ports_of(each)) if each else set() for each in (before, after))
+        if not had & self._picture.addresses.ports.keys() or (before and after and _has_as_before(before, after)):
+            return
+        for name in sorted(self.wishing.union(self.troubles)):
+            self.queue.add(name)
+        if had - has - self._picture.used():
+            self.audit_soon()
+
+    def _endpoints_changed(self, before: EndpointSlice | None, after: EndpointSlice | None) -> None:
+        """Endpoints of a Service came or went."""
+        for name in {endpoints.service_of(each) for each in (before, after) if each is not None}:
+            service = self._followed.services.get(name) if name else None
+            if service is not None and mapping.mapped(service):
+                self.tell_gateways()
+                self.queue.add(service.name)
+
+    def _node_changed(self, before: Node | None, after: Node | None) -> None:
+        """A node came or went, or says that it lives, which it does every few seconds and which costs nothing."""
+        if nodes.usable(before) == nodes.usable(after):
+            return
+        self._nodes = nodes.all_usable(self._followed.nodes.all())
+        concerned = [
+            each
+            for each in self._followed.services.all()
+            if self._picture.layer(each) == "node" and mapping.mapped(each)
+        ]
+        for service in concerned:
+            self.queue.add(service.name)
+        if concerned:
+            self.tell_gateways()
+
+    def _policy_changed(self, before: NetworkPolicy | None, after: NetworkPolicy | None) -> None:
+        """What is to be told about Services of its namespace may be something else."""
+        if before is not None and after is not None and before.spec == after.spec:
+            return
+        namespace = (after or before or NetworkPolicy()).metadata.namespace
+        for service in self._followed.services.all():
+            if service.metadata.namespace == namespace and mapping.mapped(service):
+                self.queue.add(service.name)
+
+
+def _has_as_before(before: Service, after: Service) -> bool:
+    return (mapping.ports_of(before), mapping.keys(before)) == (mapping.ports_of(after), mapping.keys(after))
+
+
+def _wishes(service: Service) -> tuple[object, ...]:
+    """What its owner wants of the gateways."""
+    return service.spec, service.metadata.annotations.get(names.LAYER)
