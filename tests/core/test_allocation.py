@@ -112,6 +112,14 @@ def test_kinds_are_told_apart_and_an_owner_has_one_of_each() -> None:
     assert table.first_fit(wants([WEB]), "IPv6") is None
 
 
+def test_what_the_group_has_comes_before_what_nobody_has() -> None:
+    """Who takes what is nobody's, where it could have shared, takes it from the next one."""
+    table = offered("p1", "p2")
+    table.claim("a", ["p2"], wants([WEB]))
+    assert table.first_fit(wants([TLS])) == "p2"
+    assert table.first_fit(wants([WEB])) == "p1"
+
+
 def test_who_changes_its_group_begins_anew() -> None:
     table = offered("p1")
     table.claim("a", ["p1"], wants([WEB], "x"))

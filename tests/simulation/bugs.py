@@ -12,6 +12,8 @@ class Bug(Struct, frozen=True):
     name: str
     story: str
     changes: tuple[tuple[str, str, str], ...]
+    where: str = "any"
+    """The scenario in which it shows; most show in some of all."""
 
     def put_into(self, source: Path) -> None:
         """Change a copy of the package."""
@@ -343,6 +345,7 @@ MUTANTS = (
         "prepared",
         "a new gateway takes its place in VRRP before its port may use the addresses",
         (("core/roster.py", "if served - allowed.get(each.port, served))", "if served - served)"),),
+        where="gateway-added",
     ),
     Bug(
         "rest, record",
@@ -368,17 +371,6 @@ MUTANTS = (
                 "controller/agents.py",
                 "                gateway.told = newest\n            elif",
                 "                pass\n            elif",
-            ),
-        ),
-    ),
-    Bug(
-        "stays, families",
-        "who gets an address of a second family loses the first for a moment",
-        (
-            (
-                "core/mapping.py",
-                "    if set(_shown(seen.service)).difference(seen.addresses):\n",
-                "    if _shown(seen.service):\n",
             ),
         ),
     ),

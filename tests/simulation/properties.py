@@ -13,7 +13,7 @@ from mooring.model.cloud import FloatingIp, FloatingIpId, PortId
 from mooring.model.gateway import Key, Vrrp
 from mooring.model.kubernetes import EndpointSlice, Service
 from tests.simulation.gateway import GatewayTwin
-from tests.simulation.truth import Effect, Truth, body
+from tests.simulation.truth import Effect, Promise, Truth, body
 
 Property = Callable[[Truth, Effect], Iterator[str]]
 
@@ -249,6 +249,7 @@ def s8_one_generation(truth: Truth, effect: Effect) -> Iterator[str]:
 
 
 AFTER_EVERY_EFFECT: dict[str, Property] = {
+    "stays": stays,  # by what was promised before; S2 writes down what is promised now
     "S1": s1_one_owner,
     "one namespace": one_namespace,
     "S2": s2_acknowledged_first,
@@ -260,7 +261,6 @@ AFTER_EVERY_EFFECT: dict[str, Property] = {
     "S7": s7_nothing_mapped_is_missing,
     "S7, backends": s7_nobody_is_sent_nowhere,
     "S8": s8_one_generation,
-    "stays": stays,
 }
 
 
@@ -532,9 +532,9 @@ def _edited(truth: Truth, service: Service) -> bool:
     return promised is not None and promised != _wishes(truth, service)
 
 
-def _wishes(truth: Truth, service: Service) -> tuple[frozenset[tuple[str, int]], int]:
+def _wishes(truth: Truth, service: Service) -> Promise:
     keys = frozenset((key.protocol, key.port) for key in _keys(service))
-    return keys, truth.turns[service.metadata.uid]
+    return keys, _families(service), truth.turns[service.metadata.uid]
 
 
 def _serves(gateway: GatewayTwin, service: Service, truth: Truth) -> bool:

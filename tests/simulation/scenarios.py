@@ -147,7 +147,7 @@ async def _wish(world: World, _chance: random.Random) -> None:
     await user.wait(3.0)
     user.expose("api", "8080/TCP", loadBalancerIP=user.shown("shop"))
     user.expose("greedy", "80/TCP", loadBalancerIP=user.shown("web"))
-    user.expose("other/thief", "81/TCP", loadBalancerIP=spare)
+    user.expose("other/thief", "81/TCP", loadBalancerIP=user.shown("shop"))
     await user.wait(1.0)
     user.delete("web")
     user.delete("own")

@@ -17,9 +17,9 @@ EVERY = BUGS + MUTANTS
 MOST_RUNS = 2000
 
 
-def looked_for(source: Path, *, runs: int) -> subprocess.CompletedProcess[str]:
+def looked_for(source: Path, *, where: str = "any", runs: int) -> subprocess.CompletedProcess[str]:
     """Run the simulation of this checkout on the package of another folder."""
-    command = [sys.executable, "-m", "tests.simulation", "chance", "any", "--stop", "--runs", str(runs)]
+    command = [sys.executable, "-m", "tests.simulation", "chance", where, "--stop", "--runs", str(runs)]
     path = os.pathsep.join((str(source / "src"), str(source_copy.ROOT)))
     environment = os.environ | {"PYTHONPATH": path}
     return subprocess.run(command, env=environment, cwd=source, capture_output=True, text=True, check=False)
@@ -36,7 +36,7 @@ def test_all_bugs_can_still_be_put_back(tmp_path: Path) -> None:
 def test_a_bug_is_found_and_told_with_its_replay(bug: Bug, tmp_path: Path) -> None:
     source_copy.copy_python_to(tmp_path)
     bug.put_into(tmp_path / "src" / "mooring")
-    found = looked_for(tmp_path, runs=MOST_RUNS)
+    found = looked_for(tmp_path, where=bug.where, runs=MOST_RUNS)
     assert found.returncode == 1, f"{bug.name} ({bug.story}) was not found:\n{found.stdout}{found.stderr}"
     ran = int(re.search(r"ran ([\d,]+) of", found.stdout)[1].replace(",", ""))  # type: ignore[index]
     *_, wrong, replay = found.stdout.strip().splitlines()

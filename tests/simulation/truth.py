@@ -25,6 +25,8 @@ _NODES: msgspec.json.Decoder[WatchEvent[Node]] = msgspec.json.Decoder(WatchEvent
 _POLICIES: msgspec.json.Decoder[WatchEvent[NetworkPolicy]] = msgspec.json.Decoder(WatchEvent[NetworkPolicy])
 
 T = TypeVar("T", bound=Resource)
+Promise = tuple[frozenset[tuple[str, int]], tuple[str, ...], int]
+"""What a Service wants: (protocol, port), families of addresses, and how often its owner has changed wishes."""
 Changed = dict[Name, tuple[T | None, T | None]]
 
 
@@ -55,8 +57,8 @@ class Truth:
         self.floating_ips: dict[FloatingIpId, FloatingIp] = {}
         self.published: dict[str, set[str]] = {}
         """The addresses that controllers have given to a Service, by its uid, ever."""
-        self.promised: dict[str, tuple[frozenset[tuple[str, int]], int]] = {}
-        """What a Service wanted when a controller last gave it an address, by its uid: (protocol, port), and turns."""
+        self.promised: dict[str, Promise] = {}
+        """What a Service wanted when a controller last gave it an address, by its uid."""
         self.turns: Counter[str] = Counter()
         """How often the owner of a Service, by its uid, has wanted or no longer wanted what nobody can do."""
         self.served: dict[str, frozenset[str]] = {}

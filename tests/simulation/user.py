@@ -173,7 +173,8 @@ class User:
 
     def families(self, name: str, *families: str) -> None:
         """Want addresses of other families."""
-        self._patch(name, {"spec": {"ipFamilies": list(families)}})
+        policy = "SingleStack" if len(families) == 1 else "RequireDualStack"
+        self._patch(name, {"spec": {"ipFamilies": list(families), "ipFamilyPolicy": policy}})
 
     def shown(self, name: str) -> str:
         """The address that a Service shows, if it does."""

@@ -81,12 +81,13 @@ class Allocations(Generic[Port, Owner]):
         return next((each for each in first if each != owner), None)
 
     def first_fit(self, wanted: Wanted, kind: Hashable = None) -> Port | None:
-        """The first port of a kind on offer on which all keys are free, and which no other group has."""
-        ours = self._of_group.get(wanted.group, 0) & ~self._mixed
-        free = self._open.get(kind, 0) & (ours | ~self._had)
+        """The first port of a kind on offer with all keys free: one that its group has, else one of nobody's."""
+        free = self._open.get(kind, 0)
         for key in wanted.keys:
             free &= ~self._busy.get(key, 0)
-        return self._ports[(free & -free).bit_length() - 1] if free else None
+        ours = free & self._of_group.get(wanted.group, 0) & ~self._mixed
+        best = ours or free & ~self._had
+        return self._ports[(best & -best).bit_length() - 1] if best else None
 
     def claim(self, owner: Owner, ports: Iterable[Port], wanted: Wanted) -> None:
         """From now on these keys of these ports are the owner's, and no others that it had. What it keeps, it keeps."""
