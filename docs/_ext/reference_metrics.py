@@ -59,6 +59,7 @@ class Work(Struct, frozen=True):
 
     backlog: int = 0
     addresses: int = 0
+    held_back: int = 0
     generation: int = 0
 
 

@@ -125,3 +125,32 @@ def test_our_mark_is_read_as_it_was_written() -> None:
 @pytest.mark.parametrize("text", ["", "somebody's port", "mooring", "Mooring cluster x"])
 def test_what_is_not_our_mark(text: str) -> None:
     assert mark.load(text) is None
+
+
+@pytest.mark.parametrize(
+    ("orphans", "needed", "let_go", "stopped"),
+    [
+        (5, 0, 0, False),
+        (6, 0, 0, True),
+        (6, 24, 0, False),
+        (7, 24, 0, True),
+        (30, 0, 25, False),
+        (30, 0, 23, True),
+        (0, 9, 0, False),
+    ],
+)
+def test_much_at_once_is_held_back(orphans: int, needed: int, let_go: int, stopped: bool) -> None:  # noqa: FBT001 - a column
+    ports = [port(f"p{number:02}") for number in range(orphans + needed)]
+    wanted = frozenset(each.id for each in ports[orphans:])
+    steps = cleaning.steps(ports, (), wanted, tagged_for={}, wait=60.0)
+    meant = frozenset(each.id for each in ports[:let_go])
+    held_back = cleaning.held_back(steps, len(ports), let_go=meant)
+    assert len(held_back) == (orphans - let_go if stopped else 0)
+
+
+def test_a_floating_ip_is_meant_with_its_port() -> None:
+    ports = [port(f"p{number}") for number in range(4)]
+    floating_ips = [floating_ip(f"f{number}", f"p{number}") for number in range(4)]
+    steps = cleaning.steps(ports, floating_ips, frozenset(), tagged_for={}, wait=60.0)
+    assert len(cleaning.held_back(steps, 8)) == 8
+    assert cleaning.held_back(steps, 8, let_go=frozenset(each.id for each in ports)) == ()

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from mooring.model import names
+from mooring.model.cloud import FloatingIp, Port
 from mooring.model.config import Services
 from mooring.model.gateway import Vrrp
 from mooring.model.kubernetes import Name, Service
@@ -12,7 +13,7 @@ from tests.simulation.explore import Scripted
 from tests.simulation.faults import Fault
 from tests.simulation.user import User
 from tests.simulation.world import TIMES, World
-from tests.surveying import backup
+from tests.surveying import backup, operate
 
 SOON = 0.5
 """Much less than until the next audit, which would find everything anyway."""
@@ -358,3 +359,46 @@ def test_services_without_a_class_are_served_where_they_are_claimed() -> None:
         assert not service(world, "other").metadata.finalizers
 
     World(1, Scripted({}), services=Services(claim_unclassed=True, ip_mode="VIP")).run(deeds)
+
+
+def test_what_vanishes_all_at_once_is_not_cleaned_up_before_a_person_says_so() -> None:
+    """A cluster that was restored from an old backup, say: the Services are gone, and nobody let their ports go."""
+
+    async def deeds(world: World) -> None:
+        user = User(world)
+        made = [f"web{number}" for number in range(4)]
+        for name in made:
+            user.expose(name, "80/TCP")
+            await shown(user, world, name)
+        for name in made:
+            user.take_finalizers(name)
+            user.delete(name)
+        await user.wait(5 * TIMES.audit)
+        left = ours(world)
+        assert len(left) == 8
+        assert not any(names.DELETING_TAG in each.tags for each in left)
+        for each in left:
+            kind = "ports" if isinstance(each, Port) else "floatingips"
+            operate(world, "PUT", f"{kind}/{each.id}/tags/{names.DELETING_TAG}", {})
+
+    World(1, Scripted({})).run(deeds)
+
+
+def test_what_services_let_go_is_cleaned_up_however_much_it_is() -> None:
+    async def deeds(world: World) -> None:
+        user = User(world)
+        made = [f"web{number}" for number in range(4)]
+        for name in made:
+            user.expose(name, "80/TCP")
+            await shown(user, world, name)
+        for name in made:
+            user.delete(name)
+        await user.wait(5 * TIMES.audit)
+        assert ours(world) == []
+
+    World(1, Scripted({})).run(deeds)
+
+
+def ours(world: World) -> list[Port | FloatingIp]:
+    every: list[Port | FloatingIp] = [*world.truth.ports.values(), *world.truth.floating_ips.values()]
+    return [each for each in every if each.description == world.truth.mark]

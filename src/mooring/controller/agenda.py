@@ -12,6 +12,7 @@ from mooring.core.backends import Known
 from mooring.core.picture import Picture
 from mooring.kube.queue import WorkQueue
 from mooring.model import names
+from mooring.model.cloud import PortId
 from mooring.model.kubernetes import EndpointSlice, Name, NetworkPolicy, Node, Service
 from mooring.model.reasons import Trouble
 
@@ -53,6 +54,8 @@ class Agenda:
         self.wishing: set[Name] = set()
         """For an address that cannot be had now."""
         self.troubles: dict[Name, Trouble] = {}
+        self.let_go: set[PortId] = set()
+        """What Services that are there have named and name no more: that it goes is meant."""
         self._followed = followed
         self._picture = picture
         self._times = times
@@ -113,6 +116,8 @@ class Agenda:
             return
         for name in sorted(self.wishing.union(self.troubles)):
             self.queue.add(name)
+        if after is not None:
+            self.let_go |= had - has
         if had - has - self._picture.used():
             self.audit_soon()
 

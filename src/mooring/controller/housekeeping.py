@@ -6,6 +6,7 @@ from structlog.typing import FilteringBoundLogger
 
 from mooring.controller.ports import Ports
 from mooring.core import cleaning, wording
+from mooring.core.cleaning import CleaningStep
 from mooring.core.picture import Picture
 from mooring.model.cloud import PortId
 
@@ -19,6 +20,8 @@ class Housekeeping:
         self._log = log
         self._before_deletion = before_deletion
         self._tagged: dict[str, float] = {}
+        self.held_back = 0
+        """How much is not tagged, because it is too much at once."""
 
     async def refresh(self) -> None:
         """See what there is now."""
@@ -27,8 +30,11 @@ class Housekeeping:
         self._tagged = {each: self._tagged.get(each, now) for each in self._picture.addresses.going()}
         self._picture.offer()
 
-    async def clean_up(self, named: frozenset[PortId]) -> None:
-        """Put right what is needed, and bring what nobody needs one step further. `named`: by Services, just now."""
+    async def clean_up(self, named: frozenset[PortId], let_go: frozenset[PortId] = frozenset()) -> None:
+        """Put right what is needed, and bring what nobody needs one step further.
+
+        `named`: by Services, just now. `let_go`: what Services were seen to have named before.
+        """
         addresses = self._picture.addresses
         steps = cleaning.steps(
             addresses.ports.values(),
@@ -40,11 +46,21 @@ class Housekeeping:
             tagged_for=self._tagged_for(),
             wait=self._before_deletion,
         )
-        for step in steps:
+        allowed = self._allowed(steps, let_go)
+        for step in allowed:
             await self._ports.carry_out(step)
             self._log.info(wording.done(step), **wording.details(step))
-        if steps:
+        if allowed:
             await self.refresh()
+
+    def _allowed(self, steps: tuple[CleaningStep, ...], let_go: frozenset[PortId]) -> list[CleaningStep]:
+        addresses = self._picture.addresses
+        ours = len(addresses.ports) + len(addresses.floating_ips)
+        held_back = cleaning.held_back(steps, ours, let_go=let_go)
+        if held_back and self.held_back != len(held_back):
+            self._log.warning(wording.HELD_BACK, objects=len(held_back), of=ours, go="mooring orphans --delete")
+        self.held_back = len(held_back)
+        return [each for each in steps if each not in held_back]
 
     @property
     def done(self) -> bool:

@@ -101,6 +101,11 @@ class Leader:
         return len(self._picture.addresses.ports)
 
     @property
+    def held_back(self) -> int:
+        """How much that nobody needs is not cleaned up before a person says so."""
+        return self._house.held_back
+
+    @property
     def generation(self) -> int:
         return self._pushing.document.generation
 
@@ -267,7 +272,7 @@ class Leader:
         needed = {port for service in services for port in mapping.ports_of(service)}
         needed |= self._picture.asked_for(services)
         needed |= self._picture.begun_for(each for name in self._agenda.troubles if (each := self._services.get(name)))
-        await self._house.clean_up(frozenset(needed))
+        await self._house.clean_up(frozenset(needed), frozenset(self._agenda.let_go))
         await self._members.left()
         self._agenda.look_at_all()
         self._agenda.tell_gateways()

@@ -29,6 +29,8 @@ class ControllerCollector(Collector):
         if leader is not None:
             yield _gauge("mooring_queue", "Things that wait to be looked at.", leader.backlog)
             yield _gauge("mooring_addresses", "Ports that Mooring has made for addresses.", leader.addresses)
+            stopped = "Objects in OpenStack that nobody needs, too many at once to be deleted before a person says so."
+            yield _gauge("mooring_clean_up_held_back", stopped, leader.held_back)
             yield _gauge("mooring_document_generation", "The newest document of this term.", leader.generation)
 
     def _gateways(self) -> Iterable[Metric]:

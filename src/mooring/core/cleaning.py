@@ -12,6 +12,8 @@ no      no      -                      doom: tag it
 no      yes     no                     wait
 no      yes     yes                    remove
 
+Much at once is held back (`held_back`), until a person has tagged it.
+
 Our own tag is for people and their filters. What is ours is told by the mark, which was there from the first moment.
 
 The gateways may use the address of every port that is needed, also after somebody took it from their list; a port goes
@@ -71,6 +73,10 @@ class Unpair(Struct, frozen=True):
 Fate = Label | Doom | Rescue | Remove
 CleaningStep = Fate | Pair | Unpair
 
+MOST = 5
+SHARE = 0.2
+"""To tag more objects than this, and more of ours than this, at once is hardly what somebody wanted."""
+
 
 def steps(  # noqa: PLR0913 - all that there is, who needs it, and since when it goes
     ports: Iterable[Port],
@@ -98,6 +104,22 @@ def steps(  # noqa: PLR0913 - all that there is, who needs it, and since when it
         *_pairings([each for each in ordered if each.id in released], frozenset(), ours),
         *kept,
     )
+
+
+def held_back(
+    planned: Iterable[CleaningStep], ours: int, *, let_go: frozenset[PortId] = frozenset()
+) -> tuple[Doom, ...]:
+    """What would be too much at once, of all that is ours: a person has to say that it is meant, by tagging it.
+
+    Nobody needs it by what is seen now. Should that be wrong, such as in a cluster that was restored from an old
+    backup, nothing is lost yet. Ports that Services were seen to let go (`let_go`) are meant.
+    """
+    dooms = tuple(each for each in planned if isinstance(each, Doom) and _port_of(each.what) not in let_go)
+    return dooms if len(dooms) > MOST and len(dooms) > SHARE * ours else ()
+
+
+def _port_of(what: Ours) -> PortId | None:
+    return what.id if isinstance(what, Port) else what.port_id
 
 
 def _pairings(gateways: Iterable[Port], wanted: frozenset[str], unwanted: frozenset[str]) -> Iterator[Pair | Unpair]:

@@ -217,6 +217,9 @@ def _problems(survey: Survey, gateways: tuple[GatewayReport, ...]) -> Iterator[s
     for name, state in survey.answering:
         if state.trouble:
             yield f"Gateway {name} says: {state.trouble.rstrip('.')}."
+    if held_back := len(survey.held_back):
+        what = f"{held_back} ports and floating IPs that nobody needs are not deleted, because they are many at once"
+        yield f"{what}: `mooring orphans` lists them, and `mooring orphans --delete` lets them go."
     yield from _vrrp_problems(survey)
 
 

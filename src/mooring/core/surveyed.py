@@ -14,7 +14,7 @@ from msgspec import Struct
 from mooring.core import claims, cleaning, endpoints, explaining, gateway_document, mapping, nodes, picture
 from mooring.core.addresses import Addresses, Place
 from mooring.core.backends import Known
-from mooring.core.cleaning import CleaningStep, Remove
+from mooring.core.cleaning import CleaningStep, Doom, Remove
 from mooring.core.mapping import Seen
 from mooring.core.picture import Gateways, Picture
 from mooring.model import names
@@ -203,7 +203,15 @@ class Survey:
 
     def clean_up(self) -> tuple[CleaningStep, ...]:
         """What a controller cleans up next. When it saw a tag first only itself can tell: nothing is deleted here."""
-        return self._clean_up(wait=NEVER)
+        planned = self._clean_up(wait=NEVER)
+        return tuple(each for each in planned if each not in self.held_back)
+
+    @cached_property
+    def held_back(self) -> tuple[Doom, ...]:
+        """What a controller does not clean up before a person says so."""
+        owned = self.sights.owned
+        ours = len(owned.ports) + len(owned.floating_ips) if owned else 0
+        return cleaning.held_back(self._clean_up(wait=NEVER), ours)
 
     def waiting(self) -> tuple[Remove, ...]:
         """What bears the tag that says that it goes, and is deleted when it has been seen for long enough."""

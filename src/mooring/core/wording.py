@@ -27,6 +27,9 @@ PHRASES: dict[type[Step | CleaningStep], tuple[str, str]] = {
 """What was done, and what would be done."""
 
 
+HELD_BACK = "clean-up stopped: nobody needs these, and they are too many at once"
+
+
 def done(step: Step | CleaningStep) -> str:
     return PHRASES[type(step)][0]
 
