@@ -60,6 +60,17 @@ class WatchEvent(Struct, Generic[T], frozen=True):
         return self.type == "BOOKMARK" and INITIAL_EVENTS_END in self.object.metadata.annotations
 
 
+class About(Struct, frozen=True):
+    """What a server says of itself: its version, and the time by its clock, as HTTP writes it; empty: it does not."""
+
+    version: str
+    date: str
+
+
+class _Version(Struct, frozen=True, rename="camel"):
+    git_version: str = ""
+
+
 class _PageMeta(Struct, frozen=True, rename="camel"):
     resource_version: str = ""
     continue_: str = msgspec.field(default="", name="continue")
@@ -97,6 +108,11 @@ class Api:
 
     async def get(self, kind: Kind[T], name: Name) -> T:
         return await self._asked(kind.type, _request("get", kind, name))
+
+    async def about(self) -> About:
+        request = Request("get version", "GET", "/version")
+        response = await self._send(request)
+        return About(_decoded(_Version, request, response).git_version, response.headers.get("date", ""))
 
     async def list(self, kind: Kind[T], *, namespace: str = "", labels: str = "", fields: str = "") -> Listing[T]:
         """Every object of a kind, read in pages that belong to one version."""

@@ -48,4 +48,12 @@ NETWORK_POLICIES = Kind(
     plural="networkpolicies",
 )
 LEASES = Kind(kubernetes.Lease, group="coordination.k8s.io", version="v1", kind="Lease", plural="leases")
+ACCESS_REVIEWS = Kind(
+    kubernetes.AccessReview,
+    group="authorization.k8s.io",
+    version="v1",
+    kind="SelfSubjectAccessReview",
+    plural="selfsubjectaccessreviews",
+    namespaced=False,
+)
 EVENTS = Kind(kubernetes.Event, group="events.k8s.io", version="v1", kind="Event", plural="events")

@@ -209,6 +209,32 @@ class Lease(Resource, frozen=True, omit_defaults=True, gc=False):
     spec: LeaseSpec = LeaseSpec()
 
 
+class ResourceAttributes(Struct, frozen=True, omit_defaults=True, gc=False):
+    """Something that somebody may or may not do. Without a name: to all objects of the kind."""
+
+    verb: str = ""
+    group: str = ""
+    resource: str = ""
+    subresource: str = ""
+    namespace: str = ""
+    name: str = ""
+
+
+class AccessReviewSpec(Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
+    resource_attributes: ResourceAttributes = ResourceAttributes()
+
+
+class AccessReviewStatus(Struct, frozen=True, omit_defaults=True, gc=False):
+    allowed: bool = False
+
+
+class AccessReview(Resource, frozen=True, omit_defaults=True, gc=False):
+    """A question about our own rights and, in what comes back, the answer. Nothing is stored."""
+
+    spec: AccessReviewSpec = AccessReviewSpec()
+    status: AccessReviewStatus = AccessReviewStatus()
+
+
 class EventSeries(Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     count: int
     last_observed_time: str

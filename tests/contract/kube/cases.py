@@ -19,6 +19,7 @@ MODULES = (
     "listing",
     "watching",
     "typed",
+    "about",
 )
 
 

@@ -10,6 +10,7 @@ from datetime import datetime
 from http import HTTPStatus
 
 from mooring.kube.twin import (
+    about,
     cluster_kinds,
     definitions,
     endpoint_slices,
@@ -96,6 +97,8 @@ class KubeTwin:
 
     def handle(self, request: Request, user: str = ADMIN) -> Response:
         """The answer to a request. A watch is answered with what it can say now."""
+        if (said := about.answer(request, lambda verb, right: self._granted(user, verb, right))) is not None:
+            return said
         try:
             place = self._paths.place(request.path)
             if user != ADMIN:
@@ -221,9 +224,12 @@ class KubeTwin:
     def _check_right(self, request: Request, place: Place, user: str) -> None:
         verb = _verb(request, place)
         right = place.served.resource.right + (f"/{place.part}" if place.part else "")
-        if user in self._rights and (verb, right) not in self._rights[user]:
+        if not self._granted(user, verb, right):
             why = f'User "{user}" cannot {verb} resource "{right.partition("/")[2]}"'
             raise place.served.speaker.forbidden(place.name, f'{why} in API group "{place.served.resource.group}"')
+
+    def _granted(self, user: str, verb: str, right: str) -> bool:
+        return user not in self._rights or (verb, right) in self._rights[user]
 
     def _serve(self, resource: Resource) -> Served:
         served = Served(resource, since=self._ledger.version, window=self._window)
