@@ -5,7 +5,7 @@ from pathlib import Path
 import click.testing
 from click.testing import CliRunner
 
-from mooring.cli.looking import Look
+from mooring.cli.looking import Look, Ways
 from mooring.cli.main import main
 from mooring.controller.survey import CannotLook
 from mooring.core.surveyed import Survey
@@ -28,4 +28,4 @@ async def blind(_: Config) -> Survey:
 def mooring(look: Look, folder: Path, *arguments: str, config: str = WHOLE) -> click.testing.Result:
     file = folder / "mooring.toml"
     file.write_text(config)
-    return CliRunner().invoke(main, [*arguments, "--config", str(file)], obj=look)
+    return CliRunner().invoke(main, [*arguments, "--config", str(file)], obj=Ways(look))

@@ -21,7 +21,17 @@ def structs(kind: type[msgspec.Struct]) -> Iterator[type[msgspec.Struct]]:
                 yield from structs(inner)
 
 
-@pytest.mark.parametrize("kind", [reports.StatusReport, reports.WhyReport, reports.PlanReport, reports.GatewaysReport])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        reports.StatusReport,
+        reports.WhyReport,
+        reports.PlanReport,
+        reports.GatewaysReport,
+        reports.WhoReport,
+        reports.OrphansReport,
+    ],
+)
 def test_every_field_is_documented(kind: type[msgspec.Struct]) -> None:
     fields = {name for each in structs(kind) for name in each.__struct_fields__}
     assert len(fields) > 10

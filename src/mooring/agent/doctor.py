@@ -8,8 +8,6 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
-from msgspec import Struct
-
 from mooring.agent.certificates import Certificates
 from mooring.core import agent_choices, vrrp
 from mooring.host import addresses, adverts, locking, settings
@@ -18,6 +16,7 @@ from mooring.host.errors import HostError
 from mooring.host.keepalived import PROGRAM
 from mooring.host.nftables import Nftables
 from mooring.model.config import Config
+from mooring.model.reports import Finding
 from mooring.wire.serving import CannotServe
 
 SOON = 14 * 86400
@@ -27,15 +26,6 @@ FOREIGN = (
     "vrrp.router_id and vrrp.address"
 )
 TOO_MANY = "who of these is no gateway of yours? Set vrrp.router_id to a number that nobody uses"
-
-
-class Finding(Struct, frozen=True):
-    """One thing that was looked at."""
-
-    what: str
-    well: bool
-    seen: str
-    fix: str = ""
 
 
 def examine(config: Config, *, seconds: float) -> tuple[Finding, ...]:

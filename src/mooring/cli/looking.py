@@ -1,23 +1,36 @@
 """What the commands that look at everything have in common: their options, and the survey.
 
 What makes a survey is imported when one is made: it needs much that other commands do not. Who starts a command from
-Python may hand another way to look in as the context's object.
+Python may hand other ways to the outside in as the context's object.
 """
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import click
+from msgspec import Struct
 
 from mooring.cli import config_file
 from mooring.core.surveyed import Survey
 from mooring.model.config import Config
-from mooring.model.reports import Missing, StepReport
+from mooring.model.reports import Finding, Missing, StepReport, TaggedReport
 
 Look: TypeAlias = Callable[[Config], Awaitable[Survey]]
+LetGo: TypeAlias = Callable[[Config, frozenset[str]], Awaitable[tuple[TaggedReport, ...]]]
+Examine: TypeAlias = Callable[[Config], Awaitable[tuple[Finding, ...]]]
+T = TypeVar("T")
+
+
+class Ways(Struct, frozen=True):
+    """Ways to the outside, each the real one where it is None."""
+
+    look: Look | None = None
+    let_go: LetGo | None = None
+    examine: Examine | None = None
+
 
 NOT_WELL = 3
 HAS_STEPS = 4
@@ -36,20 +49,29 @@ json_option = click.option(
 all_option = click.option("--all", "everything", is_flag=True, help="Show everything, however long it is.")
 
 
-def survey(ctx: click.Context, path: Path | None) -> Survey:
-    """Look at everything. Ends the command where that is not possible."""
+def survey(ctx: click.Context, path: Path | None, *, around: bool = False) -> Survey:
+    """Look at everything; `around`: at what others have, too. Ends the command where that is not possible."""
     from mooring.controller import survey as surveying  # noqa: PLC0415 - see the module's first lines
 
-    config = config_file.load_for("controller", path)
-    look: Look = ctx.obj or surveying.look
+    look: Look = ways(ctx).look or (surveying.look_around if around else surveying.look)
+    return run(look(config_file.load_for("controller", path)))
 
-    async def looked() -> Survey:
-        return await look(config)
+
+def ways(ctx: click.Context) -> Ways:
+    return ctx.obj or Ways()
+
+
+def run(work: Awaitable[T]) -> T:
+    """Let something that looks at the outside be done. Ends the command where Kubernetes does not answer."""
+    from mooring.controller import survey as surveying  # noqa: PLC0415 - as above
+
+    async def done() -> T:
+        return await work
 
     # What libraries have to say about a server that does not answer is told in the survey already.
     logging.getLogger().addHandler(logging.NullHandler())
     try:
-        return asyncio.run(looked())
+        return asyncio.run(done())
     except surveying.CannotLook as error:
         raise click.ClickException(f"{error}.") from error
 

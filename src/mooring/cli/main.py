@@ -15,9 +15,11 @@ from mooring.cli import (
     daemon_commands,
     gateway_commands,
     manifests_command,
+    orphans_command,
     pki_commands,
     plan_command,
     status_command,
+    who_command,
     why_command,
 )
 
@@ -70,6 +72,8 @@ main.add_command(gateway_commands.gateway)
 main.add_command(status_command.status)
 main.add_command(why_command.why)
 main.add_command(plan_command.plan)
+main.add_command(who_command.who)
+main.add_command(orphans_command.orphans)
 main.add_command(manifests_command.manifests)
 main.add_command(completion_command.completion)
 main.add_command(click.Group("lab", help=LAB_HELP))

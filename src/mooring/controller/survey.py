@@ -4,24 +4,26 @@ Without Kubernetes there is nothing to tell. What else does not answer is told a
 """
 
 import asyncio
+import contextlib
 import functools
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 
+import msgspec
 import structlog
 from msgspec import Struct
 from structlog.typing import FilteringBoundLogger
 
 from mooring.cloud.api import Cloud
 from mooring.cloud.errors import CloudError
-from mooring.cloud.kinds import FLOATING_IPS, PORTS
+from mooring.cloud.kinds import FLOATING_IPS, PORTS, SUBNETS
 from mooring.controller import finding, wiring
 from mooring.controller.agents import Agents
 from mooring.controller.controller import LEASE
 from mooring.core import roster
 from mooring.core.addresses import Place
-from mooring.core.surveyed import Asked, Leader, Owned, Sights, Survey
+from mooring.core.surveyed import Around, Asked, Leader, Owned, Sights, Survey
 from mooring.kube import election
 from mooring.kube.api import Api
 from mooring.kube.errors import KubeError, NotFound
@@ -53,7 +55,10 @@ class CannotLook(Exception):
 
 
 class Sources(Struct, frozen=True):
-    """The ways to everything, and the time. `silent` are gateways that cannot even be asked, and why."""
+    """The ways to everything, and the time. `silent` are gateways that cannot even be asked, and why.
+
+    `around`: what others have beside ours in OpenStack is looked at, too.
+    """
 
     api: Api
     cloud: Cloud
@@ -62,10 +67,24 @@ class Sources(Struct, frozen=True):
     clock: Callable[[], datetime]
     silent: Mapping[str, str] = {}
     wanted: Services = Services()
+    around: bool = False
 
 
 async def look(config: Config) -> Survey:
     """A survey by the controller's configuration. Who may not read the agents' certificates still sees the rest."""
+    async with opened(config) as sources:
+        return await survey(sources)
+
+
+async def look_around(config: Config) -> Survey:
+    """The same with what others have in the network of the addresses."""
+    async with opened(config) as sources:
+        return await survey(msgspec.structs.replace(sources, around=True))
+
+
+@contextlib.asynccontextmanager
+async def opened(config: Config) -> AsyncIterator[Sources]:
+    """The ways to everything, by the controller's configuration."""
     refused, agents = "", None
     try:
         agents = wiring.AgentWays(config.tls)
@@ -81,7 +100,7 @@ async def look(config: Config) -> Survey:
         listed = {name: agents.reach(each.agent) for name, each in config.gateways.items()} if agents else {}
         silent = {name: refused for name in config.gateways if name not in listed}
         find = functools.partial(finding.place, config, api, cloud)
-        return await survey(Sources(api, cloud, find, listed, lambda: datetime.now(UTC), silent, config.services))
+        yield Sources(api, cloud, find, listed, lambda: datetime.now(UTC), silent, config.services)
     finally:
         await ways.close()
 
@@ -110,7 +129,7 @@ async def _sights(sources: Sources) -> Sights:
             nodes = tasks.create_task(sources.api.list(NODES))
             policies = tasks.create_task(sources.api.list(NETWORK_POLICIES))
             lease = tasks.create_task(_lease(sources.api))
-            owned = tasks.create_task(_owned(sources.cloud, sources.find))
+            owned = tasks.create_task(_owned(sources))
             asked = tasks.create_task(_ask(sources.agents))
     except ExceptionGroup as failed:
         refused = [each for each in failed.exceptions if isinstance(each, KubeError)]
@@ -143,18 +162,28 @@ async def _lease(api: Api) -> Lease | None:
         return None
 
 
-async def _owned(cloud: Cloud, find: Find) -> Owned | Missing:
+async def _owned(sources: Sources) -> Owned | Missing:
+    cloud = sources.cloud
     try:
         async with asyncio.timeout(CLOUD_SECONDS):
-            place = await find()
+            place = await sources.find()
             ports = await cloud.list(PORTS, description=place.mark)
             floating_ips = await cloud.list(FLOATING_IPS, description=place.mark)
             gateways = await cloud.list(PORTS, id=place.gateways) if place.gateways else ()
+            around = await _around(cloud, place) if sources.around else None
     except (CloudError, StartRefused) as error:
         return Missing("OpenStack", str(error))
     except TimeoutError:
         return Missing("OpenStack", f"no answer within {CLOUD_SECONDS:g} s")
-    return Owned(place, ports, floating_ips, gateways)
+    return Owned(place, ports, floating_ips, gateways, around)
+
+
+async def _around(cloud: Cloud, place: Place) -> Around:
+    return Around(
+        await cloud.list(PORTS, network_id=place.network),
+        await cloud.list(FLOATING_IPS),
+        await cloud.list(SUBNETS, network_id=place.network),
+    )
 
 
 async def _ask(senders: Mapping[str, Sender]) -> tuple[Asked, ...]:

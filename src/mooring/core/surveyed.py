@@ -18,7 +18,7 @@ from mooring.core.cleaning import CleaningStep, Doom, Remove
 from mooring.core.mapping import Seen
 from mooring.core.picture import Gateways, Picture
 from mooring.model import names
-from mooring.model.cloud import FloatingIp, Port, PortId
+from mooring.model.cloud import FloatingIp, Port, PortId, Subnet
 from mooring.model.config import Services
 from mooring.model.gateway import Document, State, Vrrp
 from mooring.model.kubernetes import Condition, EndpointSlice, Name, NetworkPolicy, Node, Service
@@ -54,13 +54,22 @@ class Asked(Struct, frozen=True):
     failure: str = ""
 
 
+class Around(Struct, frozen=True):
+    """Whoever's it is: ports and subnets of the network of the addresses, and floating IPs that our user may see."""
+
+    ports: tuple[Port, ...] = ()
+    floating_ips: tuple[FloatingIp, ...] = ()
+    subnets: tuple[Subnet, ...] = ()
+
+
 class Owned(Struct, frozen=True):
-    """What is ours in OpenStack, and the gateways' own ports."""
+    """What is ours in OpenStack, and the gateways' own ports. `around` is None where nobody asked for it."""
 
     place: Place
     ports: tuple[Port, ...] = ()
     floating_ips: tuple[FloatingIp, ...] = ()
     gateways: tuple[Port, ...] = ()
+    around: Around | None = None
 
 
 class Sights(Struct, frozen=True):
@@ -201,6 +210,16 @@ class Survey:
                 view.give(service, step.ports)
         return found
 
+    @property
+    def gateway_ports(self) -> dict[str, Port]:
+        """The ports of the gateways by their names; both come in the order of the names."""
+        owned = self.sights.owned
+        if owned is None:
+            return {}
+        ports = {each.id: each for each in owned.gateways}
+        named = zip((each.name for each in self.sights.agents), owned.place.gateways, strict=False)
+        return {name: ports[port] for name, port in named if port in ports}
+
     def clean_up(self) -> tuple[CleaningStep, ...]:
         """What a controller cleans up next. When it saw a tag first only itself can tell: nothing is deleted here."""
         planned = self._clean_up(wait=NEVER)
@@ -221,7 +240,9 @@ class Survey:
         owned = self.sights.owned
         if owned is None or self.picture is None:
             return ()
-        needed = self.picture.used() | self.picture.asked_for(self.services.values())
+        services = self.services.values()
+        troubled = (each for each in services if mapping.can_be_managed(each) and _trouble(self.seen(each)))
+        needed = self.picture.used() | self.picture.asked_for(services) | self.picture.begun_for(troubled)
         return cleaning.steps(
             owned.ports, owned.floating_ips, needed, gateways=owned.gateways, tagged_for={}, wait=wait
         )

@@ -1,4 +1,4 @@
-"""What `mooring status`, `mooring why` and `mooring plan` tell, as data: the very structs that `-o json` prints.
+"""What the commands that look tell (`mooring status`, `why`, `plan`, `who`, ...): the structs that `-o json` prints.
 
 Fields are added, never renamed or given another meaning. Times are texts as Kubernetes writes them.
 """
@@ -183,3 +183,96 @@ class PlanReport(Struct, frozen=True):
     @property
     def has_steps(self) -> bool:
         return bool(self.services or self.gateways or self.cleaning)
+
+
+class FoundService(Struct, frozen=True):
+    """A Service at an address, with its ports there as `80/TCP`, and how it is."""
+
+    service: str
+    ports: tuple[str, ...]
+    state: State
+    reason: str
+
+
+class WhoReport(Struct, frozen=True):
+    """What `mooring who` tells. `ours`: Mooring made the address; then `address` is it, and `services` are at it.
+
+    `floating_ip` is its id. `allowed` are the gateways whose ports may use it, `holders` those that hold the addresses
+    now, by VRRP. `others`: sentences on who else has it; without any of this nobody is known who does.
+    """
+
+    asked: str
+    ours: bool
+    well: bool
+    address: AddressReport | None = None
+    floating_ip: str = ""
+    services: tuple[FoundService, ...] = ()
+    allowed: tuple[str, ...] = ()
+    holders: tuple[str, ...] = ()
+    gateways: tuple[GatewayReport, ...] = ()
+    others: tuple[str, ...] = ()
+    missing: tuple[Missing, ...] = ()
+
+
+class OrphanReport(Struct, frozen=True):
+    """Something in OpenStack that bears Mooring's mark, of the cluster with this identity.
+
+    `going`: it bears the tag that says that it goes. `shown_by`: Services that show its address to the world.
+    """
+
+    kind: Literal["port", "floating IP"]
+    id: str
+    address: str
+    cluster: str
+    created: str = ""
+    going: bool = False
+    shown_by: tuple[str, ...] = ()
+
+
+class EntryReport(Struct, frozen=True):
+    """An address that the port of a gateway may use, and that no port has."""
+
+    gateway: str
+    port: str
+    address: str
+
+
+class TaggedReport(Struct, frozen=True):
+    """What became of an orphan that somebody let go: it was tagged, or why not."""
+
+    kind: Literal["port", "floating IP"]
+    id: str
+    address: str
+    tagged: bool
+    why: str = ""
+
+
+class OrphansReport(Struct, frozen=True):
+    """What `mooring orphans` tells: `orphans` of this cluster, and what bears the marks of other clusters.
+
+    What others have is theirs, needed or not: only their own Mooring can tell. `entries` may be of anybody. `tagged` is
+    what `--delete` did.
+    """
+
+    orphans: tuple[OrphanReport, ...]
+    others: tuple[OrphanReport, ...]
+    entries: tuple[EntryReport, ...]
+    leads: bool
+    missing: tuple[Missing, ...] = ()
+    tagged: tuple[TaggedReport, ...] = ()
+
+
+class Finding(Struct, frozen=True):
+    """One thing that a doctor looked at: what was seen, and what to do where that is not well."""
+
+    what: str
+    well: bool
+    seen: str
+    fix: str = ""
+
+
+class DoctorReport(Struct, frozen=True):
+    """What `mooring doctor` tells."""
+
+    well: bool
+    findings: tuple[Finding, ...]

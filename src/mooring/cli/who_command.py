@@ -1,0 +1,113 @@
+"""`mooring who`: whose an address is, and what is at it."""
+
+from pathlib import Path
+
+import click
+
+from mooring.cli import looking, output
+from mooring.cli.config_commands import config_option
+from mooring.cli.looking import NOT_WELL
+from mooring.cli.output import Lines, Page, Table
+from mooring.core import reporting, whose
+from mooring.model.reports import AddressReport, FoundService, GatewayReport, WhoReport
+
+NOT_OURS = 1
+COUNTERS = (
+    "Connections are those of the whole gateway, all addresses together. Its agent counts them for each Service: "
+    "mooring_service_connections_total in its /metrics."
+)
+
+EPILOG = """\b
+Exit codes:
+  0  it is Mooring's, and packets reach all Services at it
+  1  it is not Mooring's, or Kubernetes could not be looked at
+  2  wrong usage or configuration
+  3  something at it is not well, or could not be looked at
+
+\b
+Examples:
+  mooring who 203.0.113.7
+  mooring who 203.0.113.7:443
+  mooring who '[2001:db8::7]:443' -o json
+"""  # \b: click leaves the lines below it as they are
+
+
+@click.command(epilog=EPILOG)
+@click.argument("address")
+@config_option
+@looking.json_option
+@click.pass_context
+def who(ctx: click.Context, path: Path | None, *, address: str, form: str) -> None:
+    """Say whose an address is, and what is at it.
+
+    ADDRESS is the one that clients use, the one that the gateways serve, one of them with :PORT, or the id of a Neutron
+    port or floating IP. It looks at Kubernetes, OpenStack and the agents itself, so it works while no controller runs,
+    and changes nothing.
+    """
+    asked = whose.read(address)
+    if asked is None:
+        raise click.UsageError(f"{address!r} is not an address, an address with :PORT, or an id of Neutron's.")
+    report = whose.who(looking.survey(ctx, path, around=True), asked)
+    if form == "json":
+        output.show_json(report)
+    else:
+        output.show(page(report))
+    ctx.exit(code(report))
+
+
+def code(report: WhoReport) -> int:
+    """Who could not look at everything cannot say that it is nobody's."""
+    if report.well:
+        return 0
+    return NOT_WELL if report.ours or report.missing else NOT_OURS
+
+
+def page(report: WhoReport) -> Page:
+    missing = looking.missing_lines(report.missing)
+    others = tuple(f"{each}." for each in report.others)
+    if report.address is None:
+        nobody = "Nobody that could be asked knows it." if not report.others else ""
+        return (
+            Lines((f"{report.asked}: not Mooring's, as far as can be told.", *others, *((nobody,) if nobody else ()))),
+            Lines(missing),
+        )
+    return (
+        Lines(tuple(_address(report, report.address))),
+        Table(("service", "ports", "state", "reason"), tuple(map(_service, report.services))),
+        Lines(_empty(report, report.address)),
+        Table(("gateway", "holds the addresses", "may use it", "up to date", "connections"), _gateways(report)),
+        Lines((*others, COUNTERS, *missing)),
+    )
+
+
+def _address(report: WhoReport, found: AddressReport) -> list[str]:
+    lines = [f"{report.asked}: Mooring's."]
+    floating = f", floating IP {report.floating_ip}" if report.floating_ip else ""
+    lines.append(f"Address {found.public or 'none yet'}{floating}.")
+    lines.append(f"Gateways serve {found.inner or 'nothing'}, port {found.port}.")
+    return [*lines, "It goes: it bears the tag that says so."] if found.going else lines
+
+
+def _empty(report: WhoReport, found: AddressReport) -> tuple[str, ...]:
+    if report.services:
+        return ()
+    if found.carries:
+        has = output.cut((f"{each.service} {', '.join(each.ports)}" for each in found.carries), looking.MOST)
+        return (f"No Service has that port. The address carries {has}.",)
+    return ("No Service is at it. `mooring orphans` lists what nobody needs.",)
+
+
+def _service(found: FoundService) -> tuple[str, ...]:
+    return found.service, ", ".join(found.ports), found.state, found.reason
+
+
+def _gateways(report: WhoReport) -> tuple[tuple[str, ...], ...]:
+    return tuple(_gateway(each, report) for each in report.gateways)
+
+
+def _gateway(found: GatewayReport, report: WhoReport) -> tuple[str, ...]:
+    holds = "yes" if found.name in report.holders else "no" if found.answers else "unknown"
+    allowed = "yes" if found.name in report.allowed else "no"
+    if not found.answers:
+        return found.name, holds, allowed, "unknown", ""
+    return found.name, holds, allowed, reporting.up_to_date(found), str(found.connections)
