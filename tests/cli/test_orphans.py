@@ -76,6 +76,12 @@ def test_nothing_is_left(tmp_path: Path) -> None:
     assert (run.exit_code, let_go.agreed) == (0, [])
 
 
+@pytest.mark.parametrize(("going", "code"), [(True, 0), (False, 3)])
+def test_what_goes_by_itself_needs_nobody(going: bool, code: int) -> None:  # noqa: FBT001 - a column
+    report = OrphansReport((OrphanReport("port", "p", "10.0.0.9", "c", going=going),), (), (), leads=True)
+    assert orphans_command.code(report, delete=False) == code
+
+
 def test_json_is_the_documented_struct(survey: Survey, tmp_path: Path) -> None:
     run = mooring(seeing(survey), tmp_path, "orphans", "-o", "json")
     assert msgspec.json.decode(run.stdout, type=OrphansReport) == orphans.orphans(survey)

@@ -16,11 +16,11 @@ from msgspec import Struct
 from mooring.cli import config_file
 from mooring.core.surveyed import Survey
 from mooring.model.config import Config
-from mooring.model.reports import Finding, Missing, StepReport, TaggedReport
+from mooring.model.reports import DoctorReport, Missing, StepReport, TaggedReport
 
 Look: TypeAlias = Callable[[Config], Awaitable[Survey]]
 LetGo: TypeAlias = Callable[[Config, frozenset[str]], Awaitable[tuple[TaggedReport, ...]]]
-Examine: TypeAlias = Callable[[Config], Awaitable[tuple[Finding, ...]]]
+Examine: TypeAlias = Callable[[Config], Awaitable[DoctorReport]]
 T = TypeVar("T")
 
 

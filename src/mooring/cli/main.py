@@ -13,6 +13,7 @@ from mooring.cli import (
     completion_command,
     config_commands,
     daemon_commands,
+    doctor_command,
     gateway_commands,
     manifests_command,
     orphans_command,
@@ -74,6 +75,7 @@ main.add_command(why_command.why)
 main.add_command(plan_command.plan)
 main.add_command(who_command.who)
 main.add_command(orphans_command.orphans)
+main.add_command(doctor_command.doctor)
 main.add_command(manifests_command.manifests)
 main.add_command(completion_command.completion)
 main.add_command(click.Group("lab", help=LAB_HELP))

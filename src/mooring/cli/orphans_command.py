@@ -15,10 +15,10 @@ from mooring.model.reports import OrphanReport, OrphansReport, TaggedReport
 
 EPILOG = """\b
 Exit codes:
-  0  nothing is left behind, or --delete tagged all that it was to tag
+  0  nothing is left behind that does not go by itself, or --delete tagged all that it was to tag
   1  Kubernetes or OpenStack could not be looked at, or the answer was no
   2  wrong usage or configuration
-  3  there are orphans, or something could not be tagged
+  3  there are orphans that do not go yet, or something could not be tagged
 
 \b
 Examples:
@@ -69,7 +69,7 @@ def orphans(  # noqa: PLR0913 - its options
 def code(report: OrphansReport, *, delete: bool) -> int:
     if delete:
         return 0 if all(each.tagged for each in report.tagged) else NOT_WELL
-    return NOT_WELL if report.orphans or report.missing else 0
+    return NOT_WELL if report.missing or not all(each.going for each in report.orphans) else 0
 
 
 def _show_json(report: OrphansReport, form: str) -> None:

@@ -1,0 +1,218 @@
+"""What Mooring needs of OpenStack, and whether it is there: extensions, quota, networks, the gateways' ports."""
+
+from collections.abc import Callable, Iterator, Mapping
+
+from msgspec import Struct
+
+from mooring.core import group_rules, wishes
+from mooring.core.cleaning import Pair
+from mooring.core.group_rules import NUMBERS, Packet
+from mooring.core.surveyed import Owned, Survey
+from mooring.model.cloud import Network, Port, Quota, Router, SecurityGroup, Usage
+from mooring.model.reports import Finding
+
+EXTENSIONS: Mapping[str, str] = {
+    "allowed-address-pairs": "gateways are to use the addresses of Services",
+    "revision-if-match": "a late request must not change what has changed since",
+    "standard-attr-revisions": "a late request must not change what has changed since",
+    "standard-attr-description": "the mark stands in descriptions",
+    "standard-attr-tag": "what goes is tagged before it is deleted",
+    "security-group": "ports of Services are opened on the gateways",
+    "stateful-security-group": "a stateful group breaks connections when the addresses move back",
+    "router": "floating IPs lead to the gateways",
+}
+"""What Mooring relies on, and for what."""
+PAIRS = 10
+"""Neutron's default of max_allowed_address_pair, which its API does not tell."""
+MANY_PAIRS = 8
+LEAST_MTU_IPV6 = 1280
+FEW = 5
+ROUTER_PORT = "network:router_interface"
+UNSEEN_FIX = "see that the OpenStack user may read it: its role in the project"
+
+
+class InCloud(Struct, frozen=True):
+    """What OpenStack has to offer. None: it could not be asked for, and `unseen` says why, by the field."""
+
+    extensions: frozenset[str] | None = None
+    networks: tuple[Network, ...] | None = None
+    routers: tuple[Router, ...] | None = None
+    groups: tuple[SecurityGroup, ...] | None = None
+    quota: Quota | None = None
+    unseen: Mapping[str, str] = {}
+
+
+def findings(survey: Survey | None, cloud: InCloud) -> tuple[Finding, ...]:
+    owned = survey.sights.owned if survey else None
+    general = (*_reached(survey, cloud), *_extensions(cloud))
+    if survey is None or owned is None:
+        return general
+    looks: tuple[Callable[[Owned, InCloud], Iterator[Finding]], ...] = (_quota, _router, _mtu)
+    of_network = (each for look in looks for each in look(owned, cloud))
+    return (*general, *of_network, *_gateways(survey), *_groups(survey, cloud))
+
+
+def _reached(survey: Survey | None, cloud: InCloud) -> Iterator[Finding]:
+    why = cloud.unseen.get("extensions", "")
+    fix = "see that openstack.cloud names an entry of clouds.yaml whose Keystone and Neutron answer"
+    yield Finding("OpenStack", not why, why or "answers", fix)
+    missing = [each.why for each in survey.sights.missing] if survey and not why else []
+    for each in missing:
+        yield Finding("what the configuration names", well=False, seen=each, fix="put it right in the configuration")
+
+
+def _extensions(cloud: InCloud) -> Iterator[Finding]:
+    if cloud.extensions is None:
+        return
+    lacks = {alias: why for alias, why in EXTENSIONS.items() if alias not in cloud.extensions}
+    seen = "; ".join(f"no {alias}: {why}" for alias, why in lacks.items()) or f"all {len(EXTENSIONS)} that are needed"
+    yield Finding("API extensions", not lacks, seen, "have the operators of the cloud load them into Neutron")
+
+
+def _quota(owned: Owned, cloud: InCloud) -> Iterator[Finding]:
+    quota = cloud.quota
+    if quota is None:
+        yield _unseen("quota", cloud, "quota")
+        return
+    usages = {"ports": quota.port} | ({"floating IPs": quota.floatingip} if owned.place.floating_network else {})
+    free = [each.free for each in usages.values() if each.free is not None]
+    fits = min(free) if free else None
+    told = ", ".join(_used(name, each) for name, each in usages.items())
+    rules = _used("security group rules", quota.security_group_rule)
+    more = "any number of" if fits is None else "no" if fits == 0 else str(fits)
+    seen = f"{told}: {more} more address{'' if fits == 1 else 'es'} fit; {rules}"
+    yield Finding(
+        "quota", fits != 0, seen, "ask for a larger quota, or see `mooring orphans` and what else nobody needs"
+    )
+
+
+def _used(name: str, usage: Usage) -> str:
+    return f"{name} {usage.used + usage.reserved} of {'any' if usage.free is None else usage.limit}"
+
+
+def _router(owned: Owned, cloud: InCloud) -> Iterator[Finding]:
+    """Between the subnet of the addresses and the network of the floating IPs."""
+    place = owned.place
+    if place.floating_network is None or owned.around is None:
+        return
+    if cloud.routers is None:
+        yield _unseen("router", cloud, "routers")
+        return
+    near = {each.device_id for each in router_ports(owned)}
+    out = {each.id: each.external_gateway_info for each in cloud.routers if each.id in near}
+    between = sorted(each for each, way in out.items() if way and way.network_id == place.floating_network)
+    others = f"; {', '.join(sorted(near))} lead elsewhere or cannot be seen" if near and not between else ""
+    seen = (
+        f"{', '.join(between)} leads from the subnet to the floating network" if between else f"there is none{others}"
+    )
+    fix = "connect subnet and floating network: openstack router add subnet, router set --external-gateway"
+    yield Finding("router", bool(between), seen, fix)
+
+
+def router_ports(owned: Owned) -> tuple[Port, ...]:
+    """The ports of routers in the subnet of the addresses; routers of all kinds call them alike."""
+    every = owned.around.ports if owned.around else ()
+    subnet = owned.place.subnet
+    return tuple(
+        each
+        for each in every
+        if each.device_owner.startswith(ROUTER_PORT) and any(fixed.subnet_id == subnet for fixed in each.fixed_ips)
+    )
+
+
+def _mtu(owned: Owned, cloud: InCloud) -> Iterator[Finding]:
+    place = owned.place
+    if cloud.networks is None:
+        yield _unseen("MTU", cloud, "networks")
+        return
+    known = {each.id: each.mtu for each in cloud.networks if each.mtu}
+    if place.network not in known:
+        return
+    inside, outside = known[place.network], known.get(place.floating_network) if place.floating_network else None
+    small = place.subnet_ipv6 is not None and inside < LEAST_MTU_IPV6
+    told = f"{inside} in the network of the addresses" + (f", {outside} outside" if outside else "")
+    seen = f"{told}: too small for IPv6" if small else told
+    yield Finding("MTU", not small, seen, f"give the network an MTU of at least {LEAST_MTU_IPV6}")
+
+
+def _gateways(survey: Survey) -> Iterator[Finding]:
+    missing = {each.gateway: len(each.addresses) for each in survey.clean_up() if isinstance(each, Pair)}
+    for name, port in survey.gateway_ports.items():
+        fix = f"openstack port set --enable-port-security {port.id}: else Neutron takes no address pairs for it"
+        seen = "port security is on" if port.port_security_enabled else "port security is off"
+        yield Finding(f"port of {name}", port.port_security_enabled, seen, fix)
+        yield pairs(name, len(port.allowed_address_pairs), missing.get(port.id, 0))
+
+
+def pairs(name: str, used: int, missing: int) -> Finding:
+    """Whether there is room for more addresses.
+
+    entries      more needed         ->  well
+    -----------  ------------------      ----
+    more than L  -                       yes: this Neutron's limit is another
+    8 to L       -                       no
+    fewer        more than there is      no
+    fewer        as many as there is     yes
+    """
+    raised = used > PAIRS
+    well = raised or (used < MANY_PAIRS and used + missing <= PAIRS)
+    limit = f"more than Neutron's default of {PAIRS}" if raised else f"of {PAIRS}, if Neutron's default is in force"
+    more = f"; {missing} more are needed" if missing else ""
+    fix = "have the operators of the cloud raise max_allowed_address_pair in neutron.conf, or share addresses more"
+    return Finding(f"address pairs of {name}", well, f"{used} entries, {limit}{more}", fix)
+
+
+def _groups(survey: Survey, cloud: InCloud) -> Iterator[Finding]:
+    ports = {name: port for name, port in survey.gateway_ports.items() if port.port_security_enabled}
+    if cloud.groups is None:
+        yield _unseen("security groups of the gateways", cloud, "groups")
+        return
+    for name, port in ports.items():
+        groups = group_rules.groups_of(port, cloud.groups)
+        yield _stateless(name, groups)
+        yield _open(name, survey, groups)
+    deaf = [
+        f"{name} from {peer}" for name in ports for peer in ports if name != peer and _deaf(ports, name, peer, cloud)
+    ]
+    fix = "openstack security group rule create --protocol 112 --remote-ip ADDRESS_OF_THE_OTHER GROUP, for each"
+    if len(ports) > 1:
+        seen = (
+            f"not let in: {_some(deaf)}: all of them hold the addresses then"
+            if deaf
+            else "all gateways hear each other"
+        )
+        yield Finding("VRRP (protocol 112)", not deaf, seen, fix)
+
+
+def _deaf(ports: Mapping[str, Port], name: str, peer: str, cloud: InCloud) -> bool:
+    return not group_rules.hears(ports[name], ports[peer], cloud.groups or ())
+
+
+def _stateless(name: str, groups: tuple[SecurityGroup, ...]) -> Finding:
+    stateful = [each.name or each.id for each in groups if each.stateful]
+    seen = (
+        f"{_some(stateful)}: stateful, so connections break when the addresses move back" if stateful else "stateless"
+    )
+    fix = "give its port a group made with `openstack security group create --stateless`; answers need rules there, too"
+    return Finding(f"security group of {name}", not stateful and bool(groups), seen if groups else "it has none", fix)
+
+
+def _open(name: str, survey: Survey, groups: tuple[SecurityGroup, ...]) -> Finding:
+    forwards = survey.document.forwards if survey.document else ()
+    wanted = {(wishes.family_of(each.address), each.protocol, each.port) for each in forwards}
+    closed = [
+        f"{port}/{protocol} ({family})"
+        for family, protocol, port in sorted(wanted, key=lambda each: (each[2], each))
+        if not group_rules.lets_pass(groups, Packet("ingress", family, NUMBERS[protocol.lower()], port))
+    ]
+    seen = f"closed: {_some(closed)}" if closed else f"all {len(wanted)} of Services are open"
+    return Finding(f"ports at {name}", not closed, seen, "add rules to its security group that let clients in")
+
+
+def _unseen(what: str, cloud: InCloud, field: str) -> Finding:
+    return Finding(what, well=False, seen=f"could not be looked at: {cloud.unseen.get(field, '')}", fix=UNSEEN_FIX)
+
+
+def _some(every: list[str]) -> str:
+    more = len(every) - FEW
+    return ", ".join(every[:FEW]) + (f" and {more:,} more" if more > 0 else "")
