@@ -25,6 +25,8 @@ from mooring.model.cloud import (
     Quota,
     Router,
     RouterId,
+    SecurityGroup,
+    SecurityGroupId,
     SubnetId,
     Usage,
 )
@@ -300,4 +302,24 @@ def test_a_port_without_port_security() -> None:
     assert absent("security group of g1", there)  # none is in force
     on = facts(survey(owned=Owned(PLACE, gateways=(port(),))), InCloud(ALL, (), (), (), quota()))
     assert finding("port of g1", on).well
-    assert finding("security group of g1", on).seen == "it has none"
+    bare = finding("security group of g1", on)
+    assert (bare.well, bare.seen) == (False, "it has none")
+
+
+@pytest.mark.parametrize(("protocol", "well"), [("112", True), ("tcp", False)])
+def test_gateways_that_hear_each_other(protocol: str, well: bool) -> None:  # noqa: FBT001 - a column
+    group = SecurityGroupId("g")
+    common = {"project_id": "p", "revision_number": 0}
+    rules = [
+        {"id": way, "security_group_id": group, "direction": way, "protocol": protocol} | common
+        for way in ("ingress", "egress")
+    ]
+    made = {"id": group, "stateful": False, "security_group_rules": rules} | common
+    groups = (msgspec.convert(made, SecurityGroup),)
+    place = msgspec.structs.replace(PLACE, gateways=(PortId("p1"), PortId("p2")))
+    ports = (port("p1", security_groups=(group,)), port("p2", security_groups=(group,)))
+    sights = survey(owned=Owned(place, gateways=ports)).sights
+    both = Survey(msgspec.structs.replace(sights, agents=(Asked("g1", WELL), Asked("g2", WELL))))
+    found = finding("VRRP (protocol 112)", facts(both, InCloud(ALL, (), (), groups, quota())))
+    assert found.well is well
+    assert ("g1 from g2, g2 from g1" in found.seen) is not well

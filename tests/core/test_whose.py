@@ -33,6 +33,7 @@ ID = "0000000a-0000-4000-8000-000000000000"
         ("203.0.113.7:http", None),
         ("203.0.113.7:²", None),
         ("203.0.113.700", None),
+        ("1:2:3:4:5:6:7:8:80", None),
         ("web", None),
         ("", None),
         (":80", None),
@@ -108,6 +109,15 @@ def test_a_gateway_that_may_not_use_it(survey: Survey) -> None:
     found = Survey(msgspec.structs.replace(survey.sights, owned=bare))
     [address] = reporting.status(survey).addresses
     assert who(found, address.public).allowed == ("g1",)
+
+
+def test_who_does_not_see_all_gateways_does_not_say_that_all_is_well(survey: Survey) -> None:
+    [address] = reporting.status(survey).addresses
+    first, second = survey.sights.agents
+    silent = msgspec.structs.replace(second, state=None, failure="no way")
+    found = who(Survey(msgspec.structs.replace(survey.sights, agents=(first, silent))), f"{address.public}:443")
+    assert [each.state for each in found.services] == ["served"]
+    assert (found.well, [each.what for each in found.missing]) == (False, ["gateway g2"])
 
 
 def test_what_is_not_ours(survey: Survey) -> None:

@@ -21,6 +21,7 @@ SOON = 14 * DAY
 APART = 2.0
 """Seconds by which clocks may differ: Leases and certificates are judged by them."""
 FEW = 5
+STALE = "is stale: no leader speaks to it, or it stays behind"
 
 
 class Right(Struct, frozen=True):
@@ -113,19 +114,19 @@ def _cloud(facts: Facts) -> Iterator[Finding]:
 
 
 def _agents(facts: Facts) -> Iterator[Finding]:
-    survey = facts.survey
-    for each in survey.sights.agents if survey else ():
+    if facts.survey is None:
+        return
+    sights = facts.survey.sights
+    for each in sights.agents:
         if each.state is None:
             fix = "on its host: systemctl status mooring-agent, mooring agent doctor"
             yield Finding(f"agent of {each.name}", well=False, seen=each.failure, fix=fix)
             continue
-        trouble = each.state.trouble or ("is stale: no leader speaks to it, or it stays behind" * each.state.stale)
+        trouble = each.state.trouble or (STALE if each.state.stale else "")
         seen = trouble or f"answers, VRRP {each.state.vrrp.value}"
-        yield Finding(
-            f"agent of {each.name}", not trouble, seen, "its log on its host says more; `mooring agent doctor`"
-        )
-        if survey is not None:
-            yield from _certificate(each.name, each.state, survey.sights.now.timestamp())
+        fix = "see what its log says; on its host: mooring agent doctor"
+        yield Finding(f"agent of {each.name}", not trouble, seen, fix)
+        yield from _certificate(each.name, each.state, sights.now.timestamp())
 
 
 def _certificate(name: str, state: State, now: float) -> Iterator[Finding]:
