@@ -171,15 +171,22 @@ def test_who_has_no_way_to_kubernetes_is_told_so(tmp_path: Path) -> None:
     assert [each.what for each in report.findings] == ["Kubernetes", "rights in Kubernetes", "OpenStack"]
 
 
-def test_rights_that_are_missing() -> None:
+@pytest.mark.parametrize(
+    ("lacks", "seen"), [(("patch", "/services/status"), True), (("list", "/nodes"), False)], ids=["patch", "list"]
+)
+def test_rights_that_are_missing(lacks: tuple[str, str], seen: bool) -> None:  # noqa: FBT001 - a column
+    """Also of one who may not even look at everything."""
+
     async def deeds(world: World) -> dict[str, Finding]:
         every = {(verb, f"{each.kind.group}/{each.resource}") for each in permissions.CONTROLLER for verb in each.verbs}
-        world.kube.allow("somebody", frozenset(every - {("patch", "/services/status")}))
+        world.kube.allow("somebody", frozenset(every - {lacks}))
         api = Api(Door(lambda request: world.kube.handle(request, "somebody")))
         return await examined(msgspec.structs.replace(sources(world), api=api))
 
-    found = scene(deeds)["rights in Kubernetes"]
-    assert (found.well, found.seen) == (False, "may not patch services/status")
+    found = scene(deeds)
+    assert found["Kubernetes"].well is seen
+    rights = found["rights in Kubernetes"]
+    assert (rights.well, rights.seen) == (False, f"may not {lacks[0]} {lacks[1][1:]}")
 
 
 def test_every_right_of_the_table_is_asked_for() -> None:

@@ -70,16 +70,20 @@ async def facts(sources: Sources, wanted: Sequence[Permission]) -> Facts:
     begin = sources.clock()
     try:
         about = await sources.api.about()
-        clock = dated(KUBERNETES, about.date, begin, sources.clock())
-        found = await survey.survey(msgspec.structs.replace(sources, agents=agents, around=True))
-    except (KubeError, CannotLook) as error:
-        why = str(error)
+    except KubeError as error:
         cloud = await _in_cloud(sources.cloud, None)
-        return Facts(None, cloud, unseen=why, rights_unseen=NOBODY, release=RELEASE)
+        return Facts(None, cloud, unseen=str(error), rights_unseen=NOBODY, release=RELEASE)
+    clock = dated(KUBERNETES, about.date, begin, sources.clock())
     rights, unasked = await _rights(sources.api, wanted)
+    found, unseen = None, ""
+    try:
+        found = await survey.survey(msgspec.structs.replace(sources, agents=agents, around=True))
+    except CannotLook as error:  # who lacks a right is told so, and which
+        unseen = str(error)
     return Facts(
         found,
-        await _in_cloud(sources.cloud, found.sights.owned),
+        await _in_cloud(sources.cloud, found.sights.owned if found else None),
+        unseen=unseen,
         kubernetes=about.version,
         rights=rights,
         rights_unseen=unasked,
