@@ -82,6 +82,13 @@ def test_what_goes_by_itself_needs_nobody(going: bool, code: int) -> None:  # no
     assert orphans_command.code(report, delete=False) == code
 
 
+def test_what_is_held_back_waits_for_a_person() -> None:
+    held = OrphanReport("port", "p", "10.0.0.9", "c", held_back=True)
+    text = output.plain(orphans_command.page(OrphansReport((held,), (), (), leads=True)))
+    assert "held back" in text.splitlines()[1]
+    assert "until a person says go, with `--delete`" in text
+
+
 def test_json_is_the_documented_struct(survey: Survey, tmp_path: Path) -> None:
     run = mooring(seeing(survey), tmp_path, "orphans", "-o", "json")
     assert msgspec.json.decode(run.stdout, type=OrphansReport) == orphans.orphans(survey)

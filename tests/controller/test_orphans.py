@@ -48,6 +48,24 @@ def test_what_was_let_go_is_deleted_by_the_controller_after_its_wait() -> None:
     assert TIMES.before_deletion <= seconds <= TIMES.before_deletion + 2 * TIMES.audit
 
 
+def test_what_is_too_much_at_once_goes_when_a_person_says_so() -> None:
+    """The controller does not touch it, however long one waits, until it is let go."""
+
+    async def deeds(world: World) -> tuple[int, list[str]]:
+        await asyncio.sleep(10.0)
+        for _ in range(8):
+            leave_port(world)
+        await asyncio.sleep(TIMES.before_deletion + 3 * TIMES.audit)
+        assert len(left(world)) == 8
+        found = orphans.orphans(await look(world)).orphans
+        assert [(each.going, each.held_back) for each in found] == [(False, True)] * 8
+        told = await letting_go.let_go_by(writing(world), frozenset(each.id for each in found))
+        await asyncio.sleep(TIMES.before_deletion + 3 * TIMES.audit)
+        return sum(each.tagged for each in told), left(world)
+
+    assert scene(deeds) == (8, [])
+
+
 def test_only_what_was_agreed_on_is_tagged() -> None:
     async def deeds(world: World) -> None:
         leave_port(world)

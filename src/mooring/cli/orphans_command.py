@@ -117,7 +117,7 @@ def _table(head: tuple[str, ...], rows: tuple[tuple[str, ...], ...], most: int |
 
 
 def _orphan(found: OrphanReport) -> tuple[str, ...]:
-    goes = "yes" if found.going else "not yet"
+    goes = "yes" if found.going else "held back" if found.held_back else "not yet"
     return found.kind, found.address, found.id, goes, found.created, output.cut(found.shown_by, MOST)
 
 
@@ -137,8 +137,12 @@ def _summary(report: OrphansReport) -> list[str]:
         lines.append(
             f"{shown:,} of them a Service shows to the world: `mooring why` says why. They are never tagged here."
         )
-    if fresh:
-        lines.append("The controller tags them by itself, unless they are too many at once: then `--delete` says go.")
+    if any(each.held_back for each in fresh):
+        lines.append(
+            "Those that are held back are too many at once: they stay until a person says go, with `--delete`."
+        )
+    elif fresh:
+        lines.append("The controller tags them by itself.")
     if not report.leads:
         lines.append("Nobody leads: nothing is deleted until a controller runs.")
     if report.entries:

@@ -3,7 +3,7 @@
 What of this cluster is an orphan, the controller's own clean-up decides. Of other clusters only their marks are known.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Literal
 
@@ -19,9 +19,24 @@ Network = IPv4Network | IPv6Network
 
 def orphans(survey: Survey) -> OrphansReport:
     found = [*_doomed(survey), *(each.what for each in survey.waiting())]
+    shown = _shown(survey)
+    held_back = frozenset(each.what.id for each in survey.held_back)
+
+    def told(what: Ours) -> OrphanReport:
+        return OrphanReport(
+            kind=_kind(what),
+            id=what.id,
+            address=", ".join(_addresses(what)),
+            cluster=mark.load(what.description or "") or "",
+            created=what.created_at,
+            going=addresses.going(what),
+            held_back=what.id in held_back,
+            shown_by=_shown_by(survey, what, shown),
+        )
+
     return OrphansReport(
-        orphans=tuple(_orphan(survey, each) for each in sorted(found, key=_order)),
-        others=tuple(_orphan(survey, each) for each in sorted(_of_others(survey), key=_order)),
+        orphans=tuple(map(told, sorted(found, key=_order))),
+        others=tuple(map(told, sorted(_of_others(survey), key=_order))),
         entries=tuple(_entries(survey)),
         leads=survey.leads,
         missing=survey.sights.missing,
@@ -38,7 +53,8 @@ def to_tag(survey: Survey) -> tuple[Ours, ...]:
     """What a person may let go: the orphans that do not go yet, but for those that a Service shows to the world."""
     if why_not(survey):
         return ()
-    return tuple(each for each in sorted(_doomed(survey), key=_order) if not _shown_by(survey, each))
+    shown = _shown(survey)
+    return tuple(each for each in sorted(_doomed(survey), key=_order) if not _shown_by(survey, each, shown))
 
 
 def tagged(what: Ours, why: str = "") -> TaggedReport:
@@ -47,7 +63,8 @@ def tagged(what: Ours, why: str = "") -> TaggedReport:
 
 
 def _doomed(survey: Survey) -> list[Ours]:
-    return [each.what for each in survey.clean_up() if isinstance(each, Doom)]
+    """What nobody needs and does not go yet: what the controller tags next, and what it holds back."""
+    return [each.what for each in (*survey.clean_up(), *survey.held_back) if isinstance(each, Doom)]
 
 
 def _order(what: Ours) -> tuple[bool, str]:
@@ -62,18 +79,6 @@ def _of_others(survey: Survey) -> Iterator[Ours]:
     yield from (each for each in every if mark.load(each.description or "") not in {None, owned.place.cluster})
 
 
-def _orphan(survey: Survey, what: Ours) -> OrphanReport:
-    return OrphanReport(
-        kind=_kind(what),
-        id=what.id,
-        address=", ".join(_addresses(what)),
-        cluster=mark.load(what.description or "") or "",
-        created=what.created_at,
-        going=addresses.going(what),
-        shown_by=_shown_by(survey, what),
-    )
-
-
 def _kind(what: Ours) -> Literal["port", "floating IP"]:
     return "port" if isinstance(what, Port) else "floating IP"
 
@@ -84,15 +89,20 @@ def _addresses(what: Ours) -> tuple[str, ...]:
     return tuple(each.ip_address for each in what.fixed_ips)
 
 
-def _shown_by(survey: Survey, what: Ours) -> tuple[str, ...]:
-    """The Services that show the world the address at which it is reached."""
+def _shown(survey: Survey) -> Mapping[str, list[str]]:
+    """By address, the Services that show it to the world."""
+    found: dict[str, list[str]] = {}
+    for service in survey.services.values():
+        for each in service.status.load_balancer.ingress:
+            found.setdefault(each.ip, []).append(str(service.name))
+    return found
+
+
+def _shown_by(survey: Survey, what: Ours, shown: Mapping[str, list[str]]) -> tuple[str, ...]:
+    """The Services that show the address at which it is reached, or its own."""
     public = survey.picture.addresses.public(what.id) if survey.picture and isinstance(what, Port) else None
     known = {*_addresses(what), *((public,) if public else ())}
-    return tuple(
-        str(service.name)
-        for service in survey.services.values()
-        if any(each.ip in known for each in service.status.load_balancer.ingress)
-    )
+    return tuple(sorted({name for address in known for name in shown.get(address, ())}))
 
 
 def _entries(survey: Survey) -> Iterator[EntryReport]:

@@ -217,7 +217,8 @@ class WhoReport(Struct, frozen=True):
 class OrphanReport(Struct, frozen=True):
     """Something in OpenStack that bears Mooring's mark, of the cluster with this identity.
 
-    `going`: it bears the tag that says that it goes. `shown_by`: Services that show its address to the world.
+    `going`: it bears the tag that says that it goes. `held_back`: it does not before a person says so, because it is
+    one of too many at once. `shown_by`: Services that show its address to the world.
     """
 
     kind: Literal["port", "floating IP"]
@@ -227,6 +228,7 @@ class OrphanReport(Struct, frozen=True):
     created: str = ""
     going: bool = False
     shown_by: tuple[str, ...] = ()
+    held_back: bool = False
 
 
 class EntryReport(Struct, frozen=True):
