@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from mooring.core import mapping, mark, reporting
 from mooring.core.surveyed import Survey
-from mooring.model.cloud import Port
+from mooring.model.cloud import Port, PortId
 from mooring.model.gateway import Vrrp
 from mooring.model.reports import AddressReport, FoundService, WhoReport
 
@@ -51,7 +51,8 @@ def who(survey: Survey, asked: Asked) -> WhoReport:
     """Everything that is known of it. Without OpenStack, what Services show is all that there is."""
     status = reporting.status(survey)
     gateways = status.gateways
-    found = next((each for each in status.addresses if _is(survey, each, asked.what)), None)
+    floating = {each.port_id: each.id for each in survey.sights.owned.floating_ips} if survey.sights.owned else {}
+    found = next((each for each in status.addresses if _is(each, floating.get(PortId(each.port)), asked.what)), None)
     others = tuple(_others(survey, asked.what))
     if found is None:
         return WhoReport(str(asked), ours=False, well=False, gateways=gateways, others=others, missing=status.missing)
@@ -66,7 +67,7 @@ def who(survey: Survey, asked: Asked) -> WhoReport:
         ours=True,
         well=bool(services) and all(each.state == WELL for each in services) and not status.missing,
         address=found,
-        floating_ip=_floating_ip(survey, found.port),
+        floating_ip=floating.get(PortId(found.port), ""),
         services=services,
         allowed=tuple(name for name, port in survey.gateway_ports.items() if _may_use(port, found.inner)),
         holders=tuple(name for name, state in survey.answering if state.vrrp is Vrrp.MASTER),
@@ -84,8 +85,8 @@ def _address(text: str) -> str:
         return ""
 
 
-def _is(survey: Survey, found: AddressReport, what: str) -> bool:
-    return what in {found.public, found.inner, found.port, _floating_ip(survey, found.port)} - {""}
+def _is(found: AddressReport, floating_ip: str | None, what: str) -> bool:
+    return what in {found.public, found.inner, found.port, floating_ip}
 
 
 def _at(port: str, wanted: int | None) -> bool:
@@ -94,11 +95,6 @@ def _at(port: str, wanted: int | None) -> bool:
 
 def _may_use(gateway: Port, address: str) -> bool:
     return any(pair.ip_address == address for pair in gateway.allowed_address_pairs)
-
-
-def _floating_ip(survey: Survey, port: str) -> str:
-    owned = survey.sights.owned
-    return next((each.id for each in owned.floating_ips if each.port_id == port), "") if owned else ""
 
 
 def _others(survey: Survey, what: str) -> Iterator[str]:
