@@ -351,6 +351,7 @@ def _backends(service: Service, key: Key, truth: Truth, *, v6: bool) -> set[tupl
     local = {
         endpoint.node_name
         for found in _slices(service, truth)
+        if {each.name for each in ports} & {each.name for each in found.ports or ()}
         for endpoint in found.endpoints or ()
         if endpoint.conditions.ready
     }

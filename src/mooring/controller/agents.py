@@ -63,6 +63,8 @@ class Gateway(Struct):
     asked: float = float("-inf")
     """When that was asked for: what was asked for earlier may be answered later, and is not what is so now."""
     told: Whole = NOTHING
+    telling: Whole = NOTHING
+    """What it was last sent: what is not answered may be done, now or in a moment."""
     leaves: bool = False
     failing_since: float | None = None
     refusing_since: float | None = None
@@ -125,7 +127,7 @@ class Agents:
             gateway.turn.clear()
             newest = self._newest
             if holds(gateway.state, newest.document):
-                gateway.told = newest
+                gateway.told = gateway.telling = newest
             elif self.is_live(gateway):
                 await self._push(gateway, newest, self._history.delta(gateway.state))
             heard()
@@ -138,6 +140,7 @@ class Agents:
 
     async def _push(self, gateway: Gateway, newest: Whole, delta: Delta | None) -> None:
         """What differs, if that is known; everything, if the gateway has something else after all."""
+        gateway.telling = newest
         fitting = gateway_document.understood(newest.document, gateway.state.schemas)
         whole = newest
         if fitting is not newest.document:
@@ -209,14 +212,14 @@ class Agents:
         return any(each.state.vrrp is Vrrp.MASTER for each in self._counting())
 
     def acknowledged(self) -> Acknowledged | None:
-        """What all that count serve, by Service; None, if one of them holds nothing of ours.
+        """What all that count serve, and go on serving by what they are told now; None, if one holds nothing of ours.
 
         It is the same object for as long as they hold the same.
         """
         counting = self._counting()
         if not all(holds(each.state, each.told.document) for each in counting):
             return None
-        told = tuple(each.told for each in counting) or (self._newest,)
+        told = tuple(dict.fromkeys((*(one for each in counting for one in (each.told, each.telling)), self._newest)))
         if told != self._agreed[0]:
             self._agreed = told, roster.agreed([each.acknowledged for each in told])
         return self._agreed[1]
