@@ -21,7 +21,8 @@ def whole(pytestconfig: pytest.Config) -> bool:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """What tests counted, a line each: `ran k of n` says more than a dot."""
     passed = terminalreporter.getreports("passed")
-    counted = [line for report in passed for line in report.capstdout.splitlines() if line.strip()]
+    printed = (text for report in passed for name, text in report.sections if name == "Captured stdout call")
+    counted = [line for text in printed for line in text.splitlines() if line.strip()]
     if counted:
         terminalreporter.section("counted")
         for line in counted:
