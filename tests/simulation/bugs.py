@@ -369,7 +369,7 @@ MUTANTS = (
         (
             (
                 "controller/agents.py",
-                "                gateway.told = newest\n            elif",
+                "                gateway.told = gateway.telling = newest\n            elif",
                 "                pass\n            elif",
             ),
         ),

@@ -211,7 +211,7 @@ def s7_nobody_is_sent_nowhere(truth: Truth, effect: Effect) -> Iterator[str]:
         sent = {(each.address, each.port) for each in forward.backends}
         if sent and sent <= _backends(found, key, truth, v6=v6):
             truth.reached.add(state)
-        if not sent and state in truth.reached and truth.steady.get(state[1:]):
+        if not sent and state in truth.reached and truth.steady.get(state[1:]) and not truth.backends_missed:
             yield f"{gateway.name} was told that {found.name} has no backends, and it always had"
 
 

@@ -73,6 +73,8 @@ class Truth:
         self.policies: dict[Name, NetworkPolicy] = {}
         self.steady: dict[tuple[object, ...], bool] = {}
         """Whether what a Service wants, once it had backends, has never been without."""
+        self.backends_missed = False
+        """Whether an event about nodes or endpoints was lost: what nobody heard of, nobody can follow."""
         self.reached: set[tuple[object, ...]] = set()
         """What gateways have sent to its true backends."""
         self.gateway_ports: Mapping[str, PortId] = {}

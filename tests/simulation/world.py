@@ -50,6 +50,8 @@ RENEWAL_SECONDS = 5.0
 PULSE = {"heartbeat", "create leases", "patch leases", "create events", "patch events"}
 """Writes that go on when nothing happens: signs of life, and events, which are tried again after a minute."""
 RESTART = 1.0
+BACKENDS = {"event nodes", "event endpointslices"}
+"""The streams that say where packets are to go."""
 BOOKMARKS = 60.0
 DEADLINE = 900.0
 """Virtual seconds after the user's last deed by which everything has to be at rest."""
@@ -203,6 +205,8 @@ class World:
         spared = self._at_rest or (self._hit is not None and server not in self._hit)
         fault = None if spared else self._plan.at(self.calls, request.what, possible)
         self.trace.append(Step(self.calls, self.loop.time(), process.name, server, request.what, request.path, fault))
+        if fault is Fault.EVENT_LOST and request.what in BACKENDS:
+            self.truth.backends_missed = True
         if fault is not None:
             self.disturbed_at = self.loop.time()
             self._faulted = True
