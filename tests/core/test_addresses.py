@@ -158,11 +158,12 @@ def test_a_family_has_begun_ports_of_its_own() -> None:
         ({"description": ""}, None),
         ({"description": "of the mail team"}, "description"),
         ({"port_id": PortId("x")}, "in use on port x"),
+        ({"project_id": ProjectId("theirs")}, "another project"),
         ({"floating_network_id": NetworkId("elsewhere")}, "network"),
     ],
 )
 def test_a_floating_ip_that_somebody_asks_for(changes: dict[str, str], told: str | None) -> None:
     found = msgspec.structs.replace(floating_ip(None), **({"description": PLACE.mark} | changes))
-    problem = addresses.not_to_be_had(found, PLACE)
+    problem = addresses.not_to_be_had(found, PLACE, frozenset({PROJECT}))
     assert (problem is None) == (told is None)
     assert (told or "") in (problem or "")

@@ -11,6 +11,7 @@ from mooring.lab import lifecycle
 from mooring.lab.lab import Lab, open_lab
 from mooring.lab.progress import PlainProgress
 from mooring.lab.spec import Spec
+from tests.lab.moored import Moored
 from tests.lab.tenant import Tenant
 
 NAME = os.environ.get("MOORING_TEST_LAB", "test")
@@ -24,6 +25,14 @@ def lab() -> Iterator[Lab]:
     lifecycle.up(Spec(name=NAME), PlainProgress())
     yield open_lab(NAME)
     lifecycle.down(NAME)
+
+
+@pytest.fixture(scope="module")
+def product(lab: Lab) -> Iterator[Moored]:
+    """The lab with Mooring in it, for the tests of one file."""
+    lifecycle.deploy(lab, "host", PlainProgress())
+    yield Moored(open_lab(lab.spec.name))
+    lifecycle.deploy(open_lab(lab.spec.name), "", PlainProgress())
 
 
 @pytest.fixture

@@ -5,22 +5,13 @@ from typing import Any
 
 import pytest
 
-from mooring.lab import faults, lifecycle, topology, waiting
-from mooring.lab.lab import Lab, open_lab
-from mooring.lab.progress import PlainProgress
+from mooring.lab import faults, topology, waiting
 from mooring.model import names
 from tests.lab import moored, probe
 from tests.lab.moored import Moored
 from tests.lab.tenant import Tenant
 
 FAMILIES = ["IPv4", "IPv6"]
-
-
-@pytest.fixture(scope="module")
-def product(lab: Lab) -> Iterator[Moored]:
-    lifecycle.deploy(lab, "host", PlainProgress())
-    yield Moored(open_lab(lab.spec.name))
-    lifecycle.deploy(open_lab(lab.spec.name), "", PlainProgress())
 
 
 @pytest.fixture(autouse=True)

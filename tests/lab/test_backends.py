@@ -12,7 +12,6 @@ import pytest
 
 from mooring.lab import faults, lifecycle, waiting
 from mooring.lab.errors import CommandError
-from mooring.lab.lab import Lab, open_lab
 from mooring.lab.progress import PlainProgress
 from mooring.lab.spec import SERVICES_V4
 from mooring.model import names
@@ -31,13 +30,6 @@ WHO = ("/bin/sh", "-c", _SERVE)
 SOON = 15.0
 FORGOTTEN = 120.0
 """Longer than until Kubernetes says of a node whose kubelet is dead that it is not ready."""
-
-
-@pytest.fixture(scope="module")
-def product(lab: Lab) -> Iterator[Moored]:
-    lifecycle.deploy(lab, "host", PlainProgress())
-    yield Moored(open_lab(lab.spec.name))
-    lifecycle.deploy(open_lab(lab.spec.name), "", PlainProgress())
 
 
 @pytest.fixture(autouse=True)

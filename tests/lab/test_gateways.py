@@ -10,7 +10,7 @@ import pytest
 from mooring.lab import callers, faults, lifecycle, topology, waiting
 from mooring.lab import product as deployed
 from mooring.lab.errors import CommandError
-from mooring.lab.lab import Lab, open_lab
+from mooring.lab.lab import Lab
 from mooring.lab.progress import PlainProgress
 from tests.lab import moored, probe
 from tests.lab.gateway_path import ECHO
@@ -21,13 +21,6 @@ COUNT = 20
 SOON = 5.0
 """Much less than what one waits for the answer to a document."""
 GRACE = 3.0
-
-
-@pytest.fixture(scope="module")
-def product(lab: Lab) -> Iterator[Moored]:
-    lifecycle.deploy(lab, "host", PlainProgress())
-    yield Moored(open_lab(lab.spec.name))
-    lifecycle.deploy(open_lab(lab.spec.name), "", PlainProgress())
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from mooring.lab import callers, faults, lifecycle, waiting
-from mooring.lab.lab import Lab, open_lab
+from mooring.lab.lab import open_lab
 from mooring.lab.progress import PlainProgress
 from tests.lab import moored, probe
 from tests.lab.gateway_path import ECHO
@@ -33,13 +33,6 @@ KNOWN_ADDRESS = {
 """A Service on an address that is there."""
 
 LABELS = {"neutron tag floatingips", "neutron tag ports"}
-
-
-@pytest.fixture(scope="module")
-def product(lab: Lab) -> Iterator[Moored]:
-    lifecycle.deploy(lab, "host", PlainProgress())
-    yield Moored(open_lab(lab.spec.name))
-    lifecycle.deploy(open_lab(lab.spec.name), "", PlainProgress())
 
 
 @pytest.fixture(autouse=True)

@@ -112,6 +112,7 @@ class Agenda:
     def _freed(self, before: Service | None, after: Service | None) -> None:
         """What a Service had and has no more is there for those who wait for it; nobody may need it any more."""
         had, has = (set(mapping.ports_of(each)) if each else set() for each in (before, after))
+        self.let_go -= has  # who takes it again may lose it again, and that is another matter
         if not had & self._picture.addresses.ports.keys() or (before and after and _has_as_before(before, after)):
             return
         for name in sorted(self.wishing.union(self.troubles)):

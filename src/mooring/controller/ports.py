@@ -120,8 +120,9 @@ class Ports:
 
         It comes before its port: a wish that cannot be granted leaves nothing behind.
         """
+        projects = frozenset(each.project_id for each in self._addresses.gateways.values())
         for found in await self._cloud.list(FLOATING_IPS, floating_ip_address=address):
-            if problem := addresses.not_to_be_had(found, self._place):
+            if problem := addresses.not_to_be_had(found, self._place, projects):
                 raise NotToBeHad(problem)
             return found
         return await self._make_floating_ip(floating_ip_address=address)

@@ -12,7 +12,7 @@ from msgspec import Struct
 from mooring.core import mark, wishes
 from mooring.core.layers import Layer
 from mooring.model import names
-from mooring.model.cloud import AddressPair, FloatingIp, FloatingIpId, NetworkId, Port, PortId, SubnetId
+from mooring.model.cloud import AddressPair, FloatingIp, FloatingIpId, NetworkId, Port, PortId, ProjectId, SubnetId
 from mooring.model.config import Services
 
 Ours = Port | FloatingIp
@@ -172,9 +172,14 @@ def going(what: Ours) -> bool:
     return names.DELETING_TAG in what.tags
 
 
-def not_to_be_had(floating_ip: FloatingIp, place: Place) -> str | None:
-    """Why a floating IP that is there already cannot be used by us, where a Service asks for it."""
+def not_to_be_had(floating_ip: FloatingIp, place: Place, projects: frozenset[ProjectId]) -> str | None:
+    """Why a floating IP that is there already cannot be used by us, where a Service asks for it.
+
+    `projects`: those of the gateways. An administrator sees the floating IPs of others, too.
+    """
     which = f"floating IP {floating_ip.floating_ip_address} ({floating_ip.id})"
+    if floating_ip.project_id not in projects:
+        return f"{which} belongs to another project"
     if floating_ip.floating_network_id != place.floating_network:
         return f"{which} is not of the network that floating IPs come from"
     if floating_ip.port_id is not None:
