@@ -1,4 +1,6 @@
-"""The real agent with the capabilities of its unit and no others: it does its work, and starts no program for that.
+"""The real agent with the capabilities of its unit and no others, on a disk of which it may write its own folder only.
+
+It does its work, and starts no program for that.
 
 That a process started none is read from the kernel: who waited for a child has that child's page faults in its own
 account, and who did not wait still has the child.
@@ -39,18 +41,28 @@ def setting(key: str) -> str:
 
 
 CAPABILITIES = setting("CapabilityBoundingSet").split()
+SEAL = """mount --bind "$1" "$1"
+while read -r _ _ _ _ where _; do
+  case $where in /proc*|/sys*|/dev*|"$1") ;; *) mount -o remount,bind,ro "$where" ;; esac
+done < /proc/self/mountinfo
+shift; exec "$@"
+"""
+"""What `ProtectSystem=strict` does: nothing can be written but the folder that is named."""
 
 
 class Bounded(Agent):
     """An agent that is started as the unit would start it."""
 
     def start(self) -> None:
+        state = self.folder / "state"
+        state.mkdir(exist_ok=True)
+        sealed = ["unshare", "--mount", "--", "sh", "-ec", SEAL, "seal", str(state)]
         kept = ",".join(["-all", *(f"+{each.removeprefix('CAP_').lower()}" for each in CAPABILITIES)])
         limits = ["setpriv", "--bounding-set", kept, "--inh-caps", "-all", "--no-new-privs", "--"]
         command = [str(MOORING), "agent", "--config", str(self.folder / "mooring.toml")]
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
-                [*self._spaces.enter(self.name), *limits, *command], stdout=log, stderr=log
+                [*self._spaces.enter(self.name), *sealed, *limits, *command], stdout=log, stderr=log
             )
         waiting.until(lambda: self.state() is not None, seconds=20, what=f"{self.name} to answer: {self.log()}")
 
@@ -99,6 +111,14 @@ def of_process(pid: int, key: str) -> str:
     return next(line.split()[1] for line in lines if line.startswith(f"{key}:"))
 
 
+def writable(pid: int) -> list[str]:
+    """Where a process sees a disk that it could write to."""
+    mounts = [line.split() for line in Path(f"/proc/{pid}/mountinfo").read_text().splitlines()]
+    return [
+        each[4] for each in mounts if "rw" in each[5].split(",") and not each[4].startswith(("/proc", "/sys", "/dev"))
+    ]
+
+
 def served(world: TwoGateways) -> bool:
     four = world.asked("tcp", VIPS[4], 80, count=20)
     six = world.asked("udp", VIPS[6], 80, count=20)
@@ -115,6 +135,7 @@ def repaired(agent: Agent) -> bool:
 def test_the_unit_lets_it_do_no_more_than_packets_need() -> None:
     assert sorted(CAPABILITIES) == sorted(NUMBERS)
     assert setting("NoNewPrivileges") == "yes"
+    assert setting("ProtectSystem") == "strict"
 
 
 def test_it_does_all_of_its_work(world: TwoGateways, agent: Bounded) -> None:
@@ -124,6 +145,7 @@ def test_it_does_all_of_its_work(world: TwoGateways, agent: Bounded) -> None:
         for key in ("CapBnd", "CapPrm", "CapEff"):
             assert int(of_process(pid, key), 16) == bits, key
         assert of_process(pid, "NoNewPrivs") == "1"
+        assert writable(pid) == [str(agent.folder / "state")]
     assert set(VIPS.values()) <= agent.addresses()
     assert served(world)
 
