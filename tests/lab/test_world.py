@@ -4,6 +4,7 @@ import json
 import ssl
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 import pytest
 
@@ -14,12 +15,21 @@ from tests.lab import probe
 from tests.lab.tenant import Tenant
 
 MEMORY = 3 * 2**30
+ARP = Path(__file__).with_name("programs") / "arp.py"
 
 
 def test_every_process_runs_and_the_lab_stays_small(lab: Lab) -> None:
     seen = report.observe(lab)
     assert [part.part for part in seen.parts if part.state != "running"] == []
     assert seen.memory <= MEMORY
+
+
+@pytest.mark.parametrize("chassis", ["x1", "n2"])
+def test_only_the_switch_answers_for_the_address_of_a_tunnel(lab: Lab, chassis: str) -> None:
+    """Were another answer the last, packets to that chassis would vanish."""
+    switch = lab.hosts.run(chassis, ["cat", "/sys/class/net/br-phy/address"]).strip()
+    addresses = [lab.spec.tunnel("n1"), lab.spec.tunnel(chassis)]
+    assert lab.hosts.run("n1", ["/usr/bin/python3", ARP, "br-phy", *addresses, switch]).split() == [switch]
 
 
 def test_kubernetes_is_the_version_that_we_name(lab: Lab) -> None:

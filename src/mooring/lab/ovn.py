@@ -132,6 +132,9 @@ def start_vswitchd(lab: Lab, *, chassis: str) -> None:
     lab.hosts.ip(
         chassis, f"addr replace {lab.spec.tunnel(chassis)}/24 dev br-phy", "link set br-phy up", "link set tun0 up"
     )
+    # The kernel too hears what OVS receives by tun0. Were it to answer there for the address of br-phy, others would
+    # now and then send their tunnels' packets to tun0 itself, where OVS does not take them for its own.
+    lab.hosts.sysctl(chassis, net__ipv4__conf__tun0__arp_ignore=1)
     if lab.spec.is_outside(chassis):
         _bridge(lab, chassis, "br-ex", "ext0")
         lab.hosts.ip(chassis, "link set ext0 up")
