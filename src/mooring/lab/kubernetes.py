@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mooring.host import certificates
-from mooring.lab import servers
 from mooring.lab import spec as ranges
 from mooring.lab.errors import CommandError
 from mooring.lab.lab import Lab
@@ -119,10 +118,11 @@ def start_apiserver(lab: Lab) -> None:
         host="control",
     )
     write_kubeconfig(lab, "kubeconfig", "admin", groups=["system:masters"])
-    ready = f"https://{lab.control}:6443/readyz"
+    # who is nobody is refused until the roles are there; others would be refused as well, and end
+    ready = (f"https://{lab.control}:6443/readyz", "--cacert", authority.certificate)
     lab.wait(
         "kube-apiserver",
-        lambda: servers.answers(ready, ca=authority.certificate),
+        lambda: lab.answers_in("control", *ready),
         seconds=90,
         what="the API server to be ready",
     )
