@@ -44,7 +44,7 @@ KEEPALIVED = re.compile(
     r"global_defs \{|track_file mooring_stale \{|vrrp_script mooring_alive \{|vrrp_instance mooring \{|\}"
     r"|  (router_id mooring|script_user root|enable_script_security|vrrp_priority -20)"
     r"|  (file /run/mooring/stale|script /run/mooring/alive|user root|state BACKUP|version 3|interface eth0)"
-    r"|  (weight|interval|timeout|fall|rise|virtual_router_id|priority|advert_int|garp_master_\w+) -?[0-9.]+"
+    r"|  (weight|interval|timeout|fall|rise|virtual_router_id|priority|advert_int|garp_\w+) -?[0-9.]+"
     r"|  (track_file|track_script|virtual_ipaddress|virtual_ipaddress_excluded) \{|  \}"
     rf"|    (mooring_stale|mooring_alive)|    {ADDRESS} dev eth0|    # {ADDRESS} is released"
 )

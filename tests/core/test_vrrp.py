@@ -274,6 +274,7 @@ vrrp_instance mooring {
   garp_master_repeat 5
   garp_master_refresh 60
   garp_master_refresh_repeat 1
+  garp_lower_prio_delay 1
   track_file {
     mooring_stale
   }
@@ -304,6 +305,7 @@ vrrp_instance mooring_1 {
   garp_master_repeat 5
   garp_master_refresh 60
   garp_master_refresh_repeat 1
+  garp_lower_prio_delay 1
   track_file {
     mooring_stale
   }

@@ -33,6 +33,12 @@ PRIORITY = 250
 """Near the highest there is, 255: the nearer, the sooner another one follows who ends by plan."""
 GIVE_WAY = 50
 """By so much the priority is lowered of one that is behind, and of one whose agent is gone."""
+AGAIN = 1
+"""Seconds after which addresses are announced once more: by a new master, and by one who met a rival for a moment.
+
+The rival's announcement may be believed last: OVN writes down what it hears with a delay of chance. keepalived's own
+choice after a rival is 5 seconds, and for so long packets would go to the wrong gateway.
+"""
 LAST_ROUTER = 255
 INTERFACE = re.compile(r"[A-Za-z0-9_.-]{1,15}")
 PATH = re.compile(r"/[A-Za-z0-9_./-]{1,200}")
@@ -240,10 +246,11 @@ def _instance(vrrp: Vrrp, number: int, *, held: list[Address], released: list[Ad
   virtual_router_id {vrrp.router_id + number:d}
   priority {PRIORITY - (vrrp.instance - number) % vrrp.instances}
   advert_int {vrrp.interval:g}{_unicast(vrrp)}
-  garp_master_delay 1
+  garp_master_delay {AGAIN}
   garp_master_repeat 5
   garp_master_refresh 60
   garp_master_refresh_repeat 1
+  garp_lower_prio_delay {AGAIN}
   track_file {{
     mooring_stale
   }}{script}
