@@ -19,6 +19,10 @@ from rich.console import Console
 from rich.table import Table
 
 from bench import (
+    controller_at_once,
+    controller_calls,
+    controller_change,
+    controller_start,
     gateway_address,
     gateway_change,
     gateway_counters,
@@ -41,6 +45,10 @@ class Benchmark(msgspec.Struct, frozen=True):
 
 
 BENCHMARKS: Mapping[str, Benchmark] = {
+    "controller_at_once": Benchmark(controller_at_once.measure, controller_at_once.GOALS),
+    "controller_calls": Benchmark(controller_calls.measure),
+    "controller_change": Benchmark(controller_change.measure, controller_change.GOALS),
+    "controller_start": Benchmark(controller_start.measure, controller_start.GOALS),
     "gateway_address": Benchmark(gateway_address.measure),
     "gateway_change": Benchmark(gateway_change.measure, gateway_change.GOALS),
     "gateway_load": Benchmark(gateway_load.measure, gateway_load.GOALS),

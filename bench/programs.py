@@ -37,6 +37,8 @@ LIGHTKUBE = Client("lightkube", "lightkube_client")
 HTTPX2 = Client("httpx2", "httpx2_client")
 STREAMS = Client("bare streams", "plain_client")
 DICTS = Client("json and dicts", "plain_client")
+OWN_DICTS = Client("json and dicts", "plain_client", Path(sys.executable))
+"""The same where no other environment is needed."""
 
 
 @contextlib.contextmanager
@@ -57,7 +59,7 @@ def turns(clients: Sequence[Client], job: str, kubeconfig: Path, number: int, *,
     seen: dict[str, list[Mapping[str, float]]] = {each.title: [] for each in clients}
     for turn in range(rounds):
         for each in clients if turn % 2 == 0 else reversed(clients):
-            seen[each.title].append(_run(each, job, kubeconfig, number))
+            seen[each.title].append(run(each, job, kubeconfig, number))
     return {
         title: {figure: statistics.median(each[figure] for each in found) for figure in found[0]}
         for title, found in seen.items()
@@ -67,7 +69,7 @@ def turns(clients: Sequence[Client], job: str, kubeconfig: Path, number: int, *,
 Costs = Mapping[str, Mapping[str, float]]
 
 
-def _run(client: Client, job: str, kubeconfig: Path, number: int) -> Mapping[str, float]:
+def run(client: Client, job: str, kubeconfig: Path, number: int) -> Mapping[str, float]:
     command = [str(client.python), "-m", f"bench.clients.{client.module}", job, str(kubeconfig), str(number)]
     environment = os.environ | {"KUBECONFIG": str(kubeconfig)}
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, timeout=LONGEST, check=True)

@@ -53,6 +53,7 @@ def sources(world: World, *, cloud: Callable[[Request], Response] | None = None)
         find,
         {name: Door(world.gateways[name].handle) for name in world.members},
         world.clock,
+        openstack=not world.place.static,
     )
 
 

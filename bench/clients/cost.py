@@ -92,6 +92,11 @@ async def _repeat(write: Callable[[], Awaitable[object]], times: int, in_flight:
     await asyncio.gather(*(worker() for _ in range(in_flight)))
 
 
+def memory() -> float:
+    """MiB that this process has now."""
+    return _status("VmRSS")
+
+
 def _release() -> None:
     """Give back to the system what is not used."""
     gc.collect()

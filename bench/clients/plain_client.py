@@ -5,15 +5,19 @@ error, no time-out, no answer that is not as expected.
 """
 
 import asyncio
+import hashlib
 import http.client
 import json
 import ssl
-from collections.abc import Mapping
+import time
+from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
 from bench import services
 from bench.clients import cost
+
+LISTS = {"services": "/api/v1/services", "slices": "/apis/discovery.k8s.io/v1/endpointslices"}
 
 
 async def start(kubeconfig: str, number: int) -> Mapping[str, float]:
@@ -27,6 +31,43 @@ async def start(kubeconfig: str, number: int) -> Mapping[str, float]:
     if len(cache) != number:
         raise ValueError(f"{len(cache)} objects in the cache")
     return found
+
+
+async def document(kubeconfig: str, number: int) -> Mapping[str, float]:
+    """What the gateways have to be told, made of dicts: the whole process counts."""
+    connection = http.client.HTTPConnection(urlsplit(cost.server(kubeconfig)).netloc)
+    listed = {each: _get(connection, path)["items"] for each, path in LISTS.items()}
+    services = {(each["metadata"]["namespace"], each["metadata"]["name"]): each for each in listed["services"]}
+    endpoints: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for each in listed["slices"]:
+        meta = each["metadata"]
+        endpoints.setdefault((meta["namespace"], meta["labels"]["kubernetes.io/service-name"]), []).append(each)
+    forwards = [
+        _forward(name, port, ingress["ip"], endpoints.get(name, ()))
+        for name, each in sorted(services.items())
+        for ingress in each["status"]["loadBalancer"].get("ingress", ())
+        for port in each["spec"]["ports"]
+    ]
+    told = json.dumps({"forwards": forwards})
+    hashlib.sha256(told.encode()).hexdigest()
+    if len(forwards) != number:
+        raise ValueError(f"{len(forwards)} forwards")
+    return {"cpu": time.process_time(), "memory": cost.memory()}
+
+
+def _forward(
+    name: tuple[str, str], port: dict[str, Any], address: str, slices: Iterable[dict[str, Any]]
+) -> dict[str, Any]:
+    backends = sorted(
+        (one["addresses"][0], number["port"])
+        for each in slices
+        for number in each["ports"]
+        if (number["name"], number["protocol"]) == (port["name"], port["protocol"])
+        for one in each["endpoints"]
+        if one["conditions"].get("ready") is not False
+    )
+    where = {"address": address, "protocol": port["protocol"], "port": port["port"], "service": "/".join(name)}
+    return {**where, "backends": [{"address": each, "port": number} for each, number in backends]}
 
 
 def _get(connection: http.client.HTTPConnection, path: str) -> dict[str, Any]:
@@ -70,4 +111,4 @@ async def write(kubeconfig: str, in_flight: int) -> Mapping[str, float]:
 
 
 if __name__ == "__main__":
-    cost.run(start=start, write=write)
+    cost.run(start=start, write=write, document=document)

@@ -60,15 +60,27 @@ class Work(Struct, frozen=True):
     backlog: int = 0
     addresses: int = 0
     held_back: int = 0
+    audits: int = 0
     generation: int = 0
 
 
+class Plan(Struct, frozen=True):
+    """What one that only observes would do, as far as its figures go."""
+
+    steps: int = 0
+
+
+class Look(Struct, frozen=True):
+    plan: Plan = Plan()
+
+
 class AtWork(Struct, frozen=True):
-    """A controller that leads, as far as its figures go."""
+    """A controller that leads and observes, as none does both, as far as its figures go."""
 
     followed: Followed
     agents: Agents
     leader: Work
+    observer: Look = Look()
 
 
 def families(daemon: Daemon) -> tuple[Family, ...]:

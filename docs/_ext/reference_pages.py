@@ -28,11 +28,19 @@ NAMES: Mapping[str, tuple[str, str]] = {
     ),
     "PORT": (
         "annotation of a Service",
-        "The ids of the Neutron ports that carry it, one for each family. They count where they bear our mark.",
+        "The ids of the Neutron ports that carry it, one for each family, if they bear our mark; or listed addresses.",
     ),
     "ADDRESSES": (
         "annotation of a Service",
         "The addresses that its owner wants, one for each family; `spec.loadBalancerIP` says the same for one.",
+    ),
+    "SUBNET": (
+        "annotation of a Service",
+        "The subnet that its address is to come from, one for each family, of those in `addresses.subnets_allowed`.",
+    ),
+    "FLOATING_NETWORK": (
+        "annotation of a Service",
+        "The network that its floating IP is to come from, of those in `addresses.floating_networks_allowed`.",
     ),
     "SHARING_KEY": (
         "annotation of a Service",
@@ -95,7 +103,7 @@ NAMES: Mapping[str, tuple[str, str]] = {
 }
 """Where each name stands, and what it means. The names themselves are in `mooring.model.names`."""
 
-WELL = {Reason.ACCEPTED, Reason.ALLOCATED, Reason.PROGRAMMED, Reason.NO_ENDPOINTS}
+WELL = {Reason.ACCEPTED, Reason.ALLOCATED, Reason.ADDRESS_RETIRED, Reason.PROGRAMMED, Reason.NO_ENDPOINTS}
 """Reasons of a condition that is True."""
 
 

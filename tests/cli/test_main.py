@@ -27,7 +27,7 @@ def test_help_names_every_command_and_the_exit_codes() -> None:
     assert run.returncode == 0
     assert "config  " in run.stdout
     assert "lab  " in run.stdout
-    assert "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration." in run.stdout
+    assert "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration;" in run.stdout
 
 
 def test_version() -> None:

@@ -8,7 +8,7 @@ import pytest
 from mooring.cli import output, plan_command
 from mooring.controller import survey
 from mooring.core import reporting
-from mooring.core.surveyed import Survey
+from mooring.core.surveyed import Leader, Survey
 from mooring.model.reports import PlanReport, StepReport
 from tests.looking import blind, mooring, seeing
 from tests.simulation.user import User
@@ -61,6 +61,18 @@ def test_steps(busy: Survey, arguments: list[str], code: int, tmp_path: Path) ->
     assert lines[1] == "shop/web  take it on: annotation and finalizers"
     assert "  tag it as going, because nobody needs it  port " in run.output
     assert lines[-1] == "2 steps."
+
+
+def test_who_observes_takes_none_of_them(busy: Survey, tmp_path: Path) -> None:
+    sights = msgspec.structs.replace(busy.sights, acts=False, leader=Leader())
+    run = mooring(seeing(Survey(sights)), tmp_path, "plan")
+    assert (
+        'Nothing of this is done: the controller is configured to observe (controller.reconcile = "observe").\n'
+        in run.output
+    )
+    assert "Nobody leads" not in run.output
+    led = Survey(msgspec.structs.replace(busy.sights, acts=False))
+    assert "configured to observe" not in mooring(seeing(led), tmp_path, "plan").output, "somebody acts all the same"
 
 
 def test_what_waits_for_its_time(tmp_path: Path) -> None:

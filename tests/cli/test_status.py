@@ -53,6 +53,21 @@ def test_a_healthy_world_fits_on_a_screen(healthy: Survey, tmp_path: Path) -> No
     assert lines[-1] == "1 Service: 1 served. Of type LoadBalancer and not Mooring's: 1."
 
 
+def test_who_observes_is_no_problem_and_its_steps_are_counted(healthy: Survey, tmp_path: Path) -> None:
+    bare = tuple(
+        msgspec.structs.replace(each, metadata=msgspec.structs.replace(each.metadata, annotations={}))
+        for each in healthy.sights.services
+    )
+    found = Survey(msgspec.structs.replace(healthy.sights, acts=False, leader=Leader(), services=bare))
+    lines = mooring(seeing(found), tmp_path, "status").output.splitlines()
+    steps = reporting.plan(found).steps
+    assert steps > 0
+    told = 'It is configured to observe (controller.reconcile = "observe") and writes nothing.'
+    assert lines[0] == "Controller: nobody leads."
+    assert lines[1] == f"{told} It would take {steps} steps: `mooring plan` shows them."
+    assert not [each for each in lines if each.startswith("Nobody leads")]
+
+
 def test_json_is_the_documented_struct(healthy: Survey, tmp_path: Path) -> None:
     run = mooring(seeing(healthy), tmp_path, "status", "-o", "json")
     assert run.exit_code == 0

@@ -43,7 +43,7 @@ def test_a_service_that_is_well(three: Survey, tmp_path: Path) -> None:
     lines = run.output.splitlines()
     assert lines[0] == "Service shop/web: served"
     assert lines[2] == "MARK  REASON      FACT, AND WHAT TO DO"
-    assert lines[3] == "ok    Accepted    It is served by the gateways."
+    assert lines[3] == "ok    Accepted    It is for the gateways to serve."
     assert lines[4].startswith("ok    Allocated   Its address is 203.0.113.")
     assert lines[5] == "ok    Programmed  All live gateways serve it."
     assert lines[7] == "GATEWAY  UP TO DATE  HOLDS"
@@ -56,7 +56,7 @@ def test_a_service_that_is_well(three: Survey, tmp_path: Path) -> None:
     [
         ("bare", ["warn  NoEndpoints", "-> See that its selector matches pods", "Port 53/UDP has none."]),
         ("theirs", ["not   OtherClass  It has no class", "-> A class cannot be changed"]),
-        ("poor", ["not   QuotaExceeded", "-> Ask for a larger quota", "Next: make a port, with a floating IP"]),
+        ("poor", ["not   QuotaExceeded", "-> Ask for a larger quota"]),
     ],
 )
 def test_a_service_that_is_not_well(three: Survey, name: str, told: list[str], tmp_path: Path) -> None:

@@ -262,3 +262,20 @@ def test_calls_run_side_by_side(server: OpenStackServer, tmp_path: Path) -> None
 def assert_no_secrets(text: str) -> None:
     assert PASSWORD not in text
     assert "secret-token" not in text
+
+
+def test_who_is_cancelled_as_the_answer_comes_is_cancelled(server: OpenStackServer, tmp_path: Path) -> None:
+    clouds = tmp_path / "clouds.yaml"
+    clouds.write_text(server.clouds())
+
+    async def scene() -> bool:
+        transport = NeutronTransport("tiny", str(clouds), threads=1)
+        sending = asyncio.create_task(transport.send(get("ports")))
+        await asyncio.sleep(0)
+        transport._threads.submit(int).result()  # noqa: SLF001 - the only thread is done, and the loop not yet told
+        sending.cancel()
+        await asyncio.wait([sending])
+        await transport.close()
+        return sending.cancelled()
+
+    assert asyncio.run(scene())

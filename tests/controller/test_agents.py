@@ -11,12 +11,12 @@ import msgspec
 import pytest
 from msgspec import Struct
 
-from mooring.controller.agents import FIRST_PAUSE, LONGEST_PAUSE, PUT_SECONDS, Agents
-from mooring.controller.fence import FencedSender, LeaseLost
-from mooring.core import gateway_document
+from mooring.controller.agents import FIRST_PAUSE, LONGEST_PAUSE, MOST_UNANSWERED, PUT_SECONDS, Agents, Errands
+from mooring.controller.fence import GuardedSender, Lead, LeaseLost
+from mooring.core import editions, gateway_document
 from mooring.core.roster import DISPUTED, GRACE
 from mooring.kube.election import Term
-from mooring.model.gateway import Backend, Document, Forward, Held, Vrrp
+from mooring.model.gateway import Backend, Document, Forward, Held, Probes, Vrrp
 from mooring.wire.http import NoAnswer, NotSent, Request, Response, Sender
 from tests.silent import SILENT
 from tests.simulation.gateway import GatewayTwin
@@ -67,7 +67,7 @@ async def at_work(agents: Agents, *, every: float = 1.0) -> AsyncIterator[list[f
 
 async def tell(agents: Agents, document: Document) -> None:
     """All that answers at once has been told afterwards."""
-    agents.tell(document)
+    agents.tell(editions.of(document))
     await asyncio.sleep(0.1)
 
 
@@ -88,7 +88,7 @@ def test_a_document_that_all_hold_is_acknowledged_and_not_sent_again() -> None:
     async def scene() -> None:
         agents, first, _ = two()
         async with at_work(agents) as heard:
-            agents.tell(document(1, WEB))
+            agents.tell(editions.of(document(1, WEB)))
             assert agents.acknowledged() == {"shop/web": DISPUTED}
             await asyncio.sleep(0.1)
             assert agents.acknowledged() == WEB_PLACES
@@ -202,6 +202,99 @@ def test_who_is_told_something_is_told_the_newest_next_and_nothing_in_between() 
     run_virtually(scene())
 
 
+def test_who_is_told_while_it_answers_is_told_again_without_a_pause() -> None:
+    class Slow(Wire):
+        async def send(self, request: Request) -> Response:
+            response = await super().send(request)
+            await asyncio.sleep(0.008 if request.method in {"PUT", "PATCH"} else 0.0)
+            return response
+
+    async def scene() -> None:
+        slow = Slow("g1")
+        agents = Agents({"g1": slow}, SILENT)
+        async with at_work(agents):
+            for generation in range(1, 100):
+                agents.tell(editions.of(document(generation, WEB if generation % 2 else DNS)))
+                await asyncio.sleep(0.005)
+                assert slow.twin.document.generation >= generation - 2, "it is never far behind"
+
+    run_virtually(scene())
+
+
+class Mute(Wire):
+    """Does what it is told and does not say so, `mute` times; then it cannot be reached."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.mute = 0
+
+    async def send(self, request: Request) -> Response:
+        response = await super().send(request)
+        if self.mute and request.method in {"PUT", "PATCH"}:
+            self.mute -= 1
+            self.down = not self.mute
+            raise NoAnswer("the connection broke")
+        return response
+
+
+def test_what_was_sent_before_and_not_answered_may_be_what_it_does() -> None:
+    """It is told that something goes and that it is there again: which of both it does, nobody knows."""
+
+    async def scene() -> None:
+        well, mute = Wire("g1"), Mute("g2")
+        agents = Agents({"g1": well, "g2": mute}, SILENT)
+        async with at_work(agents):
+            await tell(agents, document(1, WEB, DNS))
+            assert (agents.acknowledged() or {})["shop/web"] == {WEB.place}
+            mute.mute = 1
+            await tell(agents, document(2, DNS))
+            assert mute.twin.document.generation == 2
+            await tell(agents, document(3, WEB, DNS))
+            await asyncio.sleep(FIRST_PAUSE)
+            assert (agents.acknowledged() or {})["shop/web"] == DISPUTED
+            assert (agents.acknowledged() or {})["shop/dns"] == {DNS.place}, "which was in all of them"
+            mute.down = False
+            await asyncio.sleep(2.0)
+            assert (agents.acknowledged() or {})["shop/web"] == {WEB.place}
+
+    run_virtually(scene())
+
+
+def test_of_one_that_answers_nothing_for_long_nothing_is_known() -> None:
+    async def scene() -> None:
+        holder = Hanging("g1")
+        agents = Agents({"g1": holder}, SILENT)
+        async with at_work(agents):
+            await tell(agents, document(1, WEB))
+            holder.methods = ("PUT", "PATCH")
+            for generation in range(2, MOST_UNANSWERED + 2):
+                agents.tell(editions.of(document(generation, WEB, DNS)))
+                await asyncio.sleep(PUT_SECONDS + LONGEST_PAUSE)
+            assert (agents.acknowledged() or {})["shop/web"] == {WEB.place}
+            agents.tell(editions.of(document(MOST_UNANSWERED + 2, WEB, DNS)))
+            await asyncio.sleep(PUT_SECONDS + LONGEST_PAUSE)
+            assert agents.acknowledged() is None
+            holder.methods = ()
+            await asyncio.sleep(PUT_SECONDS + LONGEST_PAUSE)
+            assert (agents.acknowledged() or {})["shop/dns"] == {DNS.place}
+
+    run_virtually(scene())
+
+
+def test_what_it_refused_it_does_not_do() -> None:
+    async def scene() -> None:
+        refusing = Refusing("g1")
+        agents = Agents({"g1": refusing}, SILENT)
+        async with at_work(agents):
+            for generation in range(1, 2 * MOST_UNANSWERED):
+                await tell(agents, document(generation, WEB))
+                await asyncio.sleep(LONGEST_PAUSE)
+            assert refusing.times
+            assert agents.gateways["g1"].telling == ()
+
+    run_virtually(scene())
+
+
 def test_one_that_fails_is_told_again_later_and_later() -> None:
     async def scene() -> None:
         sick = Refusing("g1")
@@ -297,7 +390,7 @@ def test_what_another_leader_of_the_same_epoch_told_is_known_by_its_generation()
         async with at_work(agents):
             await tell(agents, document(2, epoch=1))
             assert agents.ahead() == 1
-            agents.tell(document(1, epoch=2))
+            agents.tell(editions.of(document(1, epoch=2)))
             await asyncio.sleep(LONGEST_PAUSE)
             assert agents.ahead() is None
 
@@ -317,7 +410,7 @@ def test_a_write_after_the_end_of_the_term_is_not_sent_and_blames_nobody() -> No
     async def scene() -> None:
         wire = Wire("g1")
         term = Term(1, "1", ends=10.0)
-        agents = Agents({"g1": FencedSender(wire, term)}, SILENT)
+        agents = Agents({"g1": GuardedSender(wire, Lead(term))}, SILENT)
         async with at_work(agents):
             await tell(agents, document(1))
             await asyncio.sleep(10.0)
@@ -334,7 +427,7 @@ def test_a_write_after_the_end_of_the_term_is_not_sent_and_blames_nobody() -> No
 
 def test_the_fence_says_why() -> None:
     async def scene() -> str:
-        sender = FencedSender(Wire("g1"), Term(1, "1", ends=0.0))
+        sender = GuardedSender(Wire("g1"), Lead(Term(1, "1", ends=0.0)))
         try:
             await sender.send(Request("put document", "PUT", "/v1/document"))
         except LeaseLost as error:
@@ -385,10 +478,59 @@ def test_what_a_gateway_leaves_out_is_known_and_the_rest_is_held() -> None:
     run_virtually(scene())
 
 
+def test_gateways_ask_whom_they_are_told_to_also_after_a_restart() -> None:
+    async def scene() -> None:
+        agents, first, second = two()
+        node = Backend("10.1.0.1", 10256)
+        wanted = Errands(probes=Probes((node,)))
+        heard: list[None] = []
+        work = asyncio.create_task(agents.run(lambda: heard.append(None), lambda: wanted, every=1.0))
+        await tell(agents, document(1, WEB))
+        await asyncio.sleep(3.5)
+        assert [each.asked.count("put probes") for each in (first, second)] == [1, 1]
+        second.twin.start()
+        await asyncio.sleep(2.5)
+        assert [each.asked.count("put probes") for each in (first, second)] == [1, 2]
+        for each in (first, second):
+            assert agents.silent() == frozenset(), "one alone is not believed"
+            each.twin.machine.unreached.add(node.address)
+            await each.twin.probe()
+            await asyncio.sleep(1.0)
+        before = len(heard)
+        assert agents.silent() == {"10.1.0.1"}
+        wanted = Errands()
+        await asyncio.sleep(2.5)
+        assert agents.gateways["g1"].state.probes == ""
+        assert len(heard) > before
+        work.cancel()
+
+    run_virtually(scene())
+
+
+def test_a_gateway_that_knows_of_no_probes_is_told_once() -> None:
+    class Older(Wire):
+        async def send(self, request: Request) -> Response:
+            response = await super().send(request)
+            return Response(404) if request.what == "put probes" else response
+
+    async def scene() -> None:
+        older = Older("g1")
+        agents = Agents({"g1": older}, SILENT)
+        wanted = Errands(probes=Probes((Backend("10.1.0.1", 10256),)))
+        work = asyncio.create_task(agents.run(lambda: None, lambda: wanted, every=1.0))
+        await tell(agents, document(1, WEB))
+        await asyncio.sleep(5.0)
+        assert older.asked.count("put probes") == 1
+        assert agents.live()
+        work.cancel()
+
+    run_virtually(scene())
+
+
 def test_a_drained_gateway_gives_way_and_is_told_documents_all_the_same() -> None:
     async def scene() -> None:
         agents, first, second = two()
-        drained = frozenset({"g2"})
+        drained = Errands(frozenset({"g2"}))
         work = asyncio.create_task(agents.run(lambda: None, lambda: drained, every=1.0))
         await tell(agents, document(1, WEB))
         await asyncio.sleep(1.0)
@@ -398,7 +540,7 @@ def test_a_drained_gateway_gives_way_and_is_told_documents_all_the_same() -> Non
         assert second.twin.document == document(2, DNS)
         second.twin.start()
         assert second.twin.machine.daemon.lowered(), "a restart of the agent does not undo it"
-        drained = frozenset()
+        drained = Errands()
         await asyncio.sleep(1.0)
         assert not second.twin.machine.daemon.lowered()
         work.cancel()
@@ -496,7 +638,7 @@ def test_an_answer_that_was_overtaken_says_nothing() -> None:
         agents = Agents({"g1": late}, SILENT)
         await told_by_another(document(1, WEB), g1=late)
         late.asked.clear()
-        agents.tell(document(2, WEB, DNS))
+        agents.tell(editions.of(document(2, WEB, DNS)))
         async with at_work(agents, every=30.0):
             await asyncio.sleep(5.0)
             assert agents.settled(), "the heartbeat was sent first, and answered last"

@@ -9,7 +9,7 @@ import pytest
 
 from mooring.controller.agents import Agents
 from mooring.controller.fence import LeaseLost
-from mooring.core import affinity, elements, gateway_document
+from mooring.core import affinity, editions, elements, gateway_document
 from mooring.model.gateway import Backend, Clients, Document, Forward, Heartbeat, Held, State, Vrrp
 from mooring.model.rules import Element, Recalled
 from mooring.wire.http import NoAnswer, NotSent, Request, Response
@@ -75,7 +75,7 @@ class World:
         self.holder.twin.look()
 
     async def tell(self, newest: Document) -> None:
-        self.agents.tell(newest)
+        self.agents.tell(editions.of(newest))
         await self.beat(0.1)
         for each in (self.holder, *self.others):
             each.asked.clear()

@@ -64,6 +64,15 @@ def test_a_world_as_it_is(found: dict[str, Finding]) -> None:
     assert all(each.fix for each in found.values() if not each.well)
 
 
+AS_DOCUMENTED = [
+    ("IPv4", "112", (None, None)),
+    ("IPv4", "tcp", (80, 80)),
+    ("IPv4", "icmp", (None, None)),
+    ("IPv6", "ipv6-icmp", (None, None)),
+    *((family, protocol, (1024, 65535)) for family in ("IPv4", "IPv6") for protocol in ("tcp", "udp")),
+]
+
+
 def test_a_group_as_it_should_be() -> None:
     def change(world: World) -> None:
         project = {"project_id": MEMBER.project}
@@ -71,9 +80,9 @@ def test_a_group_as_it_should_be() -> None:
         listed = world.neutron.handle(Request("list", "GET", "/v2.0/security-groups"), MEMBER)
         groups = msgspec.json.decode(listed.body)["security_groups"]
         [group] = [each["id"] for each in groups if each["name"] == "gw"]
-        for protocol, ports in (("tcp", (1, 65535)), ("112", (None, None))):
+        for family, protocol, ports in AS_DOCUMENTED:
             rule = {"security_group_id": group, "direction": "ingress", "protocol": protocol} | project
-            rule |= {"port_range_min": ports[0], "port_range_max": ports[1]}
+            rule |= {"ethertype": family, "port_range_min": ports[0], "port_range_max": ports[1]}
             operate(world, "POST", "security-group-rules", {"security_group_rule": rule})
         for port in world.place.gateways:
             operate(world, "PUT", f"ports/{port}", {"port": {"security_groups": [group]}})

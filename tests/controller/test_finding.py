@@ -10,8 +10,10 @@ from mooring.cloud.twin import neutron
 from mooring.cloud.twin.neutron import NeutronTwin
 from mooring.controller import finding
 from mooring.core.addresses import Place
+from mooring.core.roster import Member
 from mooring.kube.api import Api
 from mooring.kube.twin.server import KubeTwin
+from mooring.model.cloud import PortId
 from mooring.model.config import Addresses, Config, Gateway
 from mooring.model.errors import StartRefused
 from mooring.wire.http import NotSent, Request, Response
@@ -93,6 +95,39 @@ def test_who_does_not_answer_is_asked_again() -> None:
     assert looked_for(refusals=3) == looked_for()
 
 
+def test_nobody_is_asked_for_addresses_that_are_listed() -> None:
+    listed = Addresses(static=("192.0.2.10-192.0.2.12", "2001:db8::/126"), wishes_allowed=("192.0.2.12",))
+    found = looked_for(listed, refusals=1000)
+    assert [str(each) for each in found.static] == ["192.0.2.10-192.0.2.12", "2001:db8::1-2001:db8::3"]
+    assert found.families == {"IPv4", "IPv6"}
+    assert (found.network, found.subnets, found.floating_network) == ("", {}, None)
+    config = Config(addresses=listed, gateways={"g1": Gateway("192.0.2.1:9443"), "g2": Gateway("192.0.2.2:9443")})
+    assert finding.gateways(config, found) == {
+        "g1": Member("192.0.2.1:9443", PortId("192.0.2.1:9443")),
+        "g2": Member("192.0.2.2:9443", PortId("192.0.2.2:9443")),
+    }
+
+
+def test_a_list_may_change_and_not_where_addresses_come_from() -> None:
+    one, other, none = (Config(addresses=Addresses(static=each)) for each in (("192.0.2.1",), ("192.0.2.2",), ()))
+    place = looked_for(one.addresses)
+    finding.refuse_another_source(place, other)
+    finding.refuse_another_source(looked_for(), none)
+    for before, after in ((place, none), (looked_for(), one)):
+        with pytest.raises(StartRefused, match=r"addresses\.static: from OpenStack to a list, or back"):
+            finding.refuse_another_source(before, after)
+
+
+def test_what_services_may_choose_is_known_by_name_and_by_id() -> None:
+    _, ids = cloud()
+    found = looked_for(Addresses("lb", None, "public", subnets_allowed=("lb4",), floating_networks_allowed=("other",)))
+    assert found.choices.subnets == {"lb4": ("IPv4", ids["lb4"]), ids["lb4"]: ("IPv4", ids["lb4"])}
+    assert {*found.choices.floating_networks.items()} == {
+        *((name, ids[name]) for name in ("public", "other")),
+        *((ids[name], ids[name]) for name in ("public", "other")),
+    }
+
+
 @pytest.mark.parametrize(
     ("wanted", "gateways", "told"),
     [
@@ -100,6 +135,12 @@ def test_who_does_not_answer_is_asked_again() -> None:
         (Addresses("twice"), ("gw1",), "addresses.network: 2 networks are called 'twice'"),
         (Addresses("lb", None, "nowhere"), ("gw1",), "addresses.floating_network: there is no network"),
         (Addresses("lb", "nowhere"), ("gw1",), "addresses.subnet: there is no subnet"),
+        (Addresses("lb", subnets_allowed=("o4",)), ("gw1",), "addresses.subnets_allowed: o4 is not a subnet of"),
+        (
+            Addresses("lb", floating_networks_allowed=("nowhere",)),
+            ("gw1",),
+            "addresses.floating_networks_allowed: there is no network",
+        ),
         (Addresses("lb", "o4"), ("gw1",), "addresses.subnet: o4 is not a subnet of addresses.network"),
         (Addresses("other"), ("stray",), "addresses.network has 2 subnets of IPv4"),
         (Addresses("empty"), (), "addresses.network has 0 subnets of IPv4"),

@@ -13,7 +13,7 @@ from mooring.controller.reloading import Reloading, Source
 from mooring.controller.wiring import AgentWays
 from mooring.host.certificates import Role
 from mooring.kube.transport import HttpTransport
-from mooring.model.config import Config, Gateway, Log, Tls
+from mooring.model.config import Backends, Config, Controller, Gateway, Log, Services, Tls
 from mooring.model.errors import StartRefused
 from mooring.wire.http import NotSent, Request, Response
 from tests.agent.agents import Certificates, running
@@ -125,9 +125,22 @@ def test_what_is_wrong_is_refused_until_it_is_right(scene: Scene, wrong: str) ->
 def test_what_is_not_followed_counts_from_the_next_start(scene: Scene) -> None:
     async def deeds() -> None:
         it = scene.reloading()
-        scene.change(log=Log(level="debug"))
+        scene.change(log=Log(level="debug"), services=Services(claim_unclassed=True), backends=Backends(layer="node"))
         await it.look()
         assert scene.refused == 0.0
+        assert (scene.used[-1].services, scene.used[-1].backends) == (Services(), Backends())
+
+    run(deeds)
+
+
+def test_whether_to_act_is_followed_and_where_to_listen_is_not(scene: Scene) -> None:
+    async def deeds() -> None:
+        it = scene.reloading()
+        for reconcile, acts in (("observe", False), ("act", True)):
+            scene.change(controller=msgspec.convert({"reconcile": reconcile, "monitoring": "127.0.0.1:1"}, Controller))
+            await it.look()
+            assert scene.used[-1].acts is acts
+        assert it._config.controller == Controller()  # noqa: SLF001 - what is in force
 
     run(deeds)
 

@@ -58,7 +58,7 @@ def test_a_healthy_world() -> None:
     assert plan.waiting == ()
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize("name", [name for name in SCENARIOS if not name.startswith("uninstall")])
 def test_at_rest_nothing_is_planned(name: str) -> None:
     world = World(1, ByChance(1), controllers=SCENARIOS[name].controllers)
     SCENARIOS[name].run(world, 1)
@@ -134,8 +134,8 @@ def test_a_quota_that_is_spent() -> None:
     why = reporting.why(found, found.services[Name("shop", "web")])
     assert [each.mark for each in why.verdicts] == ["ok", "not", "not"]
     assert "quota" in why.verdicts[1].fix
-    assert why.next is not None
-    assert why.next.step == "MakePort"
+    assert why.next is None, "what would be refused is not asked for"
+    assert reporting.plan(found).steps == 0
 
 
 def test_no_live_gateway() -> None:

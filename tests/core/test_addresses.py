@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mooring.core import addresses
-from mooring.core.addresses import Addresses, Place
-from mooring.core.wishes import IPV4, IPV6
+from mooring.core.addresses import Addresses, Origin, Place
+from mooring.core.wishes import IPV4, IPV6, Wish
 from mooring.model import names
 from mooring.model.cloud import (
     AddressPair,
@@ -18,6 +18,8 @@ from mooring.model.cloud import (
     Port,
     PortId,
     ProjectId,
+    SecurityGroup,
+    SecurityGroupId,
     SubnetId,
 )
 
@@ -82,7 +84,18 @@ ONE = (gateway("g1", "10.0.0.5"), gateway("g2"))
 )
 def test_what_is_usable_and_what_was_only_begun(given: Addresses, usable: list[str], begun: str | None) -> None:
     assert given.usable() == usable
-    assert given.begun(IPV4) == begun
+    assert given.begun(given.place.origin(Wish(IPV4))) == begun
+
+
+def test_whether_a_gateway_has_a_group_of_ours_is_not_known_before_somebody_has_looked() -> None:
+    found = known(gateways=(msgspec.structs.replace(gateway("g1"), security_groups=(SecurityGroupId("s"),)),))
+    assert found.guarded(PortId("g1"))
+    assert not found.guarded(PortId("g2")), "it is not there"
+    found.groups = {}
+    assert not found.guarded(PortId("g1"))
+    ours = SecurityGroup(id=SecurityGroupId("s"), project_id=PROJECT, revision_number=1)
+    found.groups = {ours.id: ours}
+    assert found.guarded(PortId("g1"))
 
 
 def test_the_oldest_is_given_out_first() -> None:
@@ -144,11 +157,21 @@ def test_others_entries_stay_as_they_are_and_a_second_change_is_none(
 
 def test_a_family_has_begun_ports_of_its_own() -> None:
     given = known(port("a", "10.0.0.5"), port("six", "fd00::5"), gateways=ONE)
-    assert (given.begun(IPV4), given.begun(IPV6)) == ("a", "six")
+    four, six = Origin(IPV4, SUBNET, OUTSIDE), Origin(IPV6, SUBNET)
+    assert (given.begun(four), given.begun(six)) == ("a", "six")
+    assert given.begun(Origin(IPV4, SubnetId("another"), OUTSIDE)) is None
     assert given.public(PortId("six")) == "fd00::5", "IPv6 has no floating IPs"
-    assert given.begun(IPV6, "fd00::5") == "six"
-    assert given.begun(IPV6, "fd00::6") is None
-    assert given.begun(IPV4, "203.0.113.77") == "a", "which floating IP it gets is open"
+    assert given.begun(six, "fd00::5") == "six"
+    assert given.begun(six, "fd00::6") is None
+    assert given.begun(four, "203.0.113.77") == "a", "which floating IP it gets is open"
+
+
+def test_where_an_address_comes_from() -> None:
+    given = known(port("a", "10.0.0.5"), port("b", "10.0.0.6"), floating_ip("a"), gateways=BOTH, outside=False)
+    assert given.origin(PortId("a")) == Origin(IPV4, SUBNET, OUTSIDE)
+    assert given.origin(PortId("b")) == given.place.origin(Wish(IPV4)) == Origin(IPV4, SUBNET)
+    assert given.place.origin(Wish(IPV4, floating_network=OUTSIDE)) == Origin(IPV4, SUBNET, OUTSIDE)
+    assert given.public(PortId("a")) == "203.0.113.5", "who has a floating IP is reached there"
 
 
 @pytest.mark.parametrize(
@@ -164,6 +187,6 @@ def test_a_family_has_begun_ports_of_its_own() -> None:
 )
 def test_a_floating_ip_that_somebody_asks_for(changes: dict[str, str], told: str | None) -> None:
     found = msgspec.structs.replace(floating_ip(None), **({"description": PLACE.mark} | changes))
-    problem = addresses.not_to_be_had(found, PLACE, frozenset({PROJECT}))
+    problem = addresses.not_to_be_had(found, PLACE.origin(Wish(IPV4)), PLACE, frozenset({PROJECT}))
     assert (problem is None) == (told is None)
     assert (told or "") in (problem or "")

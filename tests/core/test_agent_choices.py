@@ -3,7 +3,8 @@
 import pytest
 
 from mooring.core import agent_choices, configuration
-from mooring.model.config import Agent, Config, Forwarding, Settings, Vrrp
+from mooring.model.config import Agent, Config, Forwarding, Vrrp
+from mooring.model.settings import Settings
 
 SPREAD = Vrrp(mode="spread", instances=2)
 ROOM = 200 - len(agent_choices.LONGEST) - 1

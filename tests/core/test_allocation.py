@@ -98,6 +98,17 @@ def test_no_keys_fit_anywhere() -> None:
     assert offered().first_fit(wants([WEB])) is None
 
 
+def test_what_everybody_let_go_is_given_out_again() -> None:
+    """However often it was: a port on offer stays on offer."""
+    table = offered("p1")
+    for owner in "abc":
+        assert table.first_fit(wants([WEB])) == "p1"
+        table.claim(owner, ["p1"], wants([WEB]))
+        assert table.first_fit(wants([WEB])) is None
+        table.release(owner)
+        assert table.used() == frozenset()
+
+
 def test_kinds_are_told_apart_and_an_owner_has_one_of_each() -> None:
     table: Allocations[str, str] = Allocations()
     table.offer("p4", "IPv4")

@@ -9,22 +9,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from mooring.core import config_keys, configuration
-from mooring.model.config import (
-    LABEL_LENGTH,
-    Agent,
-    Cluster,
-    Config,
-    FromDefault,
-    FromEnvironment,
-    FromFile,
-    Gateway,
-    Log,
-    OpenStack,
-    Problem,
-    Services,
-    Settings,
-    Vrrp,
-)
+from mooring.model.config import LABEL_LENGTH, Agent, Cluster, Config, Gateway, Log, OpenStack, Services, Vrrp
+from mooring.model.settings import FromDefault, FromEnvironment, FromFile, Problem, Settings
 
 SECTIONS = (
     "cluster, kubernetes, openstack, services, addresses, backends, gateways, tls, controller, agent, vrrp, "
@@ -446,6 +432,83 @@ def test_tables_of_gateways_and_their_absence_are_shown() -> None:
     assert '\n\n[gateways.gw1]\nagent = "192.0.2.1:9443"  # m.toml:2\nport = "p1"  # m.toml:3\n\n[tls]\n' in shown
     assert "\nrouter_id = 51  # default\ninterval = 0.1  # default\n" in shown
     assert "\nalso = []  # default\n" in shown
+
+
+STATIC = "addresses.static"
+LISTED = "[addresses]\nstatic = ['192.0.2.10-192.0.2.40', '2001:db8::/120']\n"
+BARE = "[gateways.gw1]\nagent = '192.0.2.1:9443'\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "key", "told"),
+    [
+        (BARE, 1, "gateways.gw1.port", "missing, allowed: an id, or a name that only one has"),
+        (LISTED + GATEWAY, 5, "gateways.gw1.port", f"refused beside {STATIC}: OpenStack is not asked"),
+        (LISTED + "network = 'lb'\n", 3, "addresses.network", f"refused beside {STATIC}"),
+        (LISTED + "subnet_ipv6 = 'lb'\n", 3, "addresses.subnet_ipv6", f"refused beside {STATIC}"),
+        (LISTED + "floating_network = 'p'\n", 3, "addresses.floating_network", f"refused beside {STATIC}"),
+        (LISTED + "pairs_limit = 9\n", 3, "addresses.pairs_limit", f"refused beside {STATIC}"),
+        (LISTED + "manage_security_group = true\n", 3, "addresses.manage_security_group", f"refused beside {STATIC}"),
+        (
+            "[addresses]\nnetwork = 'lb'\nfloating_networks_allowed = ['p']\n",
+            3,
+            "addresses.floating_networks_allowed",
+            "refused without addresses.floating_network",
+        ),
+        (
+            "[addresses]\nwishes = 'none'\nwishes_allowed = ['192.0.2.0/28']\n",
+            3,
+            "addresses.wishes_allowed",
+            'refused beside addresses.wishes = "none"',
+        ),
+        (
+            "[addresses]\nstatic = ['192.0.2.0/24', '192.0.2.9']\n",
+            2,
+            STATIC,
+            "192.0.2.9 and 192.0.2.1-",
+        ),
+        ("[addresses]\nstatic = ['2001:db8::/64']\n", 2, STATIC, "18,446,744,073,709,551,615 addresses are refused"),
+        (
+            "[addresses]\nstatic = ['192.0.2.0/24']\n" + BARE,
+            2,
+            STATIC,
+            "192.0.2.1 is of a gateway",
+        ),
+        (
+            "[addresses]\nstatic = ['192.0.2.0/24']\n[vrrp]\nalso = ['192.0.2.1 dev eth1']\n",
+            2,
+            STATIC,
+            "192.0.2.1 is of a gateway, by vrrp.also",
+        ),
+        (
+            "[addresses]\nstatic = ['fd00::1']\n[gateways.gw1]\nagent = '[fd00::1]:9443'\n",
+            2,
+            STATIC,
+            "fd00::1 is of a gateway",
+        ),
+        (
+            "[addresses]\nstatic = ['192.0.2.40-192.0.2.10']\n",
+            2,
+            STATIC,
+            '"192.0.2.40-192.0.2.10" is refused',
+        ),
+        ("[addresses]\nstatic = ['169.254.169.254']\n", 2, STATIC, '"169.254.169.254" is refused'),
+        ("[addresses]\nstatic = ['255.255.255.255']\n", 2, STATIC, '"255.255.255.255" is refused'),
+    ],
+)
+def test_what_does_not_go_together_with_a_list_of_addresses(text: str, line: int, key: str, told: str) -> None:
+    [problem] = problems(text)
+    assert (problem.origin, problem.key) == (FromFile("m.toml", line), key)
+    assert problem.message.startswith(told)
+
+
+def test_a_list_of_addresses_needs_nothing_else() -> None:
+    config = settings(LISTED + BARE).config
+    assert config.addresses.static == ("192.0.2.10-192.0.2.40", "2001:db8::/120")
+    assert config.gateways["gw1"].port is None
+    environment = {"MOORING_ADDRESSES_STATIC": "192.0.2.10, 192.0.2.12", "MOORING_ADDRESSES_NETWORK": "lb"}
+    [problem] = problems(BARE, environment)
+    assert problem.origin == FromEnvironment("MOORING_ADDRESSES_NETWORK")
 
 
 @given(

@@ -295,6 +295,21 @@ def test_address_pairs(used: int, missing: int, well: bool) -> None:  # noqa: FB
     assert ("more are needed" in found.seen) is bool(missing)
 
 
+@pytest.mark.parametrize(
+    ("used", "missing", "well", "seen"),
+    [
+        (0, 0, True, "0 entries, of 12: 12 more addresses fit"),
+        (11, 0, True, "11 entries, of 12: 1 more address fit"),
+        (11, 1, True, "11 entries, of 12: no more addresses fit; 1 more are needed"),
+        (11, 2, False, "11 entries, of 12: no more addresses fit; 2 more are needed"),
+        (12, 0, False, "12 entries, of 12: no more addresses fit"),
+    ],
+)
+def test_address_pairs_of_which_the_limit_is_known(used: int, missing: int, well: bool, seen: str) -> None:  # noqa: FBT001 - a column
+    found = cloud_findings.pairs("g1", used, missing, 12)
+    assert (found.well, found.seen) == (well, seen)
+
+
 def test_a_port_without_port_security() -> None:
     off = port(port_security_enabled=False)
     there = facts(survey(owned=Owned(PLACE, gateways=(off,))), InCloud(ALL, (), (), (), quota()))

@@ -233,3 +233,13 @@ def test_what_is_worth_an_event(given: Service, step: Publish | Clear | Tell | M
 def test_an_address_that_stays_is_not_called_wrong() -> None:
     [restored] = telling.news(service(ADDRESS), Publish((ADDRESS,)))
     assert restored.note == f"It showed {ADDRESS} in another ipMode; it shows it as it is configured now."
+
+
+def test_a_group_that_could_not_be_opened_is_told_where_packets_are_told_of() -> None:
+    """Its address is there, and `why` knows it from the condition, too."""
+    trouble = Trouble(Reason.NOT_LET_IN, "The gateways' security group could not be opened for it. OpenStack said: no")
+    facts = seen(service(), fits=True, address=ADDRESS, served=True)
+    _, allocated, programmed = explaining.conditions(facts, trouble)
+    assert (allocated.status, programmed.status, programmed.reason) == ("True", "False", "NotLetIn")
+    assert "manage_security_group" in programmed.message
+    assert explaining.last_trouble(service(conditions=(allocated, programmed))) == trouble

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mooring.core import gateway_document
+from mooring.core import editions, gateway_document
 from mooring.core.history import LONGEST, History
 from mooring.core.told import Told
 from mooring.model.gateway import Backend, Document, Forward, Held, State
@@ -19,7 +19,7 @@ def document(generation: int, *forwards: Forward, epoch: int = 1, seed: int = 7)
 def history(*documents: Document) -> History:
     found = History()
     for each in documents:
-        found.add(each)
+        found.add(editions.of(each))
     return found
 
 

@@ -20,6 +20,7 @@ GATEWAYS = {"gw1": Gateway("192.0.2.1:9443", "p1")}
         (Config(addresses=NETWORK), "controller", ["gateways"]),
         (Config(gateways=GATEWAYS), "controller", ["addresses.network"]),
         (Config(addresses=NETWORK, gateways=GATEWAYS), "controller", []),
+        (Config(addresses=Addresses(static=("192.0.2.9",)), gateways=GATEWAYS), "controller", []),
     ],
 )
 def test_what_is_missing(config: Config, daemon: Daemon, keys: list[str]) -> None:

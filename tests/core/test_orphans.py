@@ -123,9 +123,10 @@ def test_without_a_look_around_there_is_nothing_to_tell_of_others(survey: Survey
 
 def test_what_was_begun_for_a_service_in_trouble_is_no_orphan() -> None:
     async def deeds(world: World) -> Survey:
-        limit(world, floatingip=3)
+        await asyncio.sleep(5.0)
+        limit(world, floatingip=3)  # which nobody knows of before the next audit
         User(world).expose("web", "80/TCP")
-        await asyncio.sleep(45.0)  # longer than an audit
+        await asyncio.sleep(10.0)
         found = await look_around(world)
         limit(world, floatingip=-1)
         return found

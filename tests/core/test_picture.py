@@ -1,14 +1,17 @@
 """What the one picture tells: who has what, what is free, what is to be served, and what the gateways do of it."""
 
-import msgspec
+from typing import Any
 
-from mooring.core import gateway_document
+import msgspec
+import pytest
+
+from mooring.core import gateway_document, mapping, ranges
 from mooring.core.addresses import Addresses, Place
 from mooring.core.backends import Known
 from mooring.core.nodes import Usable
 from mooring.core.picture import Gateways, Picture, acknowledged
 from mooring.model import names
-from mooring.model.cloud import FixedIp, NetworkId, Port, PortId, ProjectId, SubnetId
+from mooring.model.cloud import AddressPair, FixedIp, NetworkId, Port, PortId, ProjectId, SubnetId
 from mooring.model.gateway import Backend, Forward
 from mooring.model.kubernetes import (
     Endpoint,
@@ -24,13 +27,14 @@ from mooring.model.kubernetes import (
     ServiceStatus,
 )
 from mooring.model.reasons import Reason
+from mooring.model.steps import Clear, MakePort, Rest
 
 A, B = PortId("a"), PortId("b")
 NOBODY = Gateways()
 
 
 def port(name: str, address: str) -> Port:
-    fixed = (FixedIp(SubnetId("s"), address),)
+    fixed = (FixedIp(SubnetId("s6" if ":" in address else "s"), address),)
     return Port(
         id=PortId(name), network_id=NetworkId("n"), project_id=ProjectId("p"), revision_number=1, fixed_ips=fixed
     )
@@ -206,6 +210,66 @@ def test_a_wish_is_granted_or_refused_and_nothing_else_is_given() -> None:
     assert not moved.legs[1].fits, "it has another one than it asks for"
 
 
+def test_who_needs_more_addresses_than_there_is_room_for_gets_none() -> None:
+    picture = both_families(service("web", 80, on="a"), service("mail", 80, on="b"), dual("six", on="six"))
+    addresses = picture.addresses
+    addresses.place = msgspec.structs.replace(addresses.place, pairs_limit=4)
+    held = tuple(AddressPair(each) for each in ("10.0.0.5", "10.0.0.6", "fd00::5"))
+    addresses.put_gateway(msgspec.structs.replace(port("g1", "10.0.0.2"), allowed_address_pairs=held))
+    new = dual("new")
+    denied = [each.denied for each in picture.seen(new, Known(), NOBODY).legs]
+    assert [each and each.reason for each in denied] == [Reason.PAIRS_LIMIT] * 2
+    assert denied[0] is not None
+    assert "g1" in denied[0].fact
+    assert mapping.next_step(picture.seen(new, Known(), NOBODY)) == Rest(Reason.PAIRS_LIMIT)
+    one = service("one", 80)
+    assert picture.seen(one, Known(), NOBODY).denied is None, "for one more there is room"
+    assert isinstance(mapping.next_step(picture.seen(one, Known(), NOBODY)), MakePort)
+    assert picture.seen(service("api", 81), Known(), NOBODY).denied is None, "it shares one that is there"
+
+
+@pytest.mark.parametrize(
+    ("allowed", "asks", "told"),
+    [
+        ({"wishes": "none"}, "10.0.0.6", "nobody may ask"),
+        ({"wishes": "own"}, "10.0.0.6", ""),
+        ({"wishes": "own", "sharing": "cluster"}, "10.0.0.6", ""),
+        ({"wishes": "own", "sharing": "cluster"}, "10.0.0.5", "other/web of another namespace"),
+        ({"wishes": "shared", "sharing": "cluster"}, "10.0.0.5", ""),
+        ({"wishes": "shared", "sharing": "namespace"}, "10.0.0.5", "not to be shared"),
+        ({"wished": ranges.read_all(["10.0.0.6"])}, "10.0.0.6", ""),
+        (
+            {"wished": ranges.read_all(["10.0.0.7-10.0.0.9", "fd00::/64"])},
+            "10.0.0.6",
+            "only 10.0.0.7-10.0.0.9, fd00::1",
+        ),
+    ],
+)
+def test_what_the_operator_lets_services_ask_for(allowed: dict[str, Any], asks: str, told: str) -> None:
+    addresses = Addresses(Place("c", NetworkId("n"), SubnetId("s"), **allowed))
+    addresses.replace([port("a", "10.0.0.5"), port("b", "10.0.0.6")], [], [])
+    picture = Picture(addresses)
+    picture.offer()
+    other = service("web", 80, on="a")
+    picture.claim(msgspec.structs.replace(other, metadata=msgspec.structs.replace(other.metadata, namespace="other")))
+    new = service("new", 81)
+    wishing = msgspec.structs.replace(new, spec=msgspec.structs.replace(new.spec, load_balancer_ip=asks))
+    [leg] = picture.seen(wishing, Known(), NOBODY).legs
+    assert told in (leg.denied.fact if leg.denied else "")
+    assert (leg.denied is None) is (told == "")
+    assert picture.asked_for([wishing]) == ({leg.candidate} if not told else set())
+
+
+def test_what_it_has_stays_when_nobody_may_ask_any_more() -> None:
+    addresses = Addresses(Place("c", NetworkId("n"), SubnetId("s"), wishes="none"))
+    addresses.replace([port("a", "10.0.0.5")], [], [])
+    picture = Picture(addresses)
+    picture.offer()
+    web = msgspec.structs.replace(WEB, spec=msgspec.structs.replace(WEB.spec, load_balancer_ip="10.0.0.5"))
+    picture.claim(web)
+    assert picture.seen(web, Known(), NOBODY).fits
+
+
 def test_only_those_of_one_key_share() -> None:
     keyed, same, other = dual("a", on="a"), dual("b"), dual("c")
     for each, key in ((keyed, "x"), (same, "x"), (other, "y")):
@@ -223,3 +287,50 @@ def with_port(given: Service, number: int) -> Service:
 def test_what_somebody_asks_for_does_not_go() -> None:
     picture = both_families()
     assert picture.asked_for([dual("new", addresses="10.0.0.6"), dual("other")]) == {B}
+
+
+@pytest.mark.parametrize("named", ["a", "a,b", "b,a"])
+def test_who_shows_the_address_of_a_port_has_it_before_who_only_names_it(named: str) -> None:
+    """However old the other one is, and though it shows an address of its own."""
+    mine, other = service("z", 80, on="a", shown="10.0.0.5"), service("old", 80, on=named, shown="10.0.0.6")
+    metas = [
+        msgspec.structs.replace(each.metadata, creation_timestamp=since, namespace=where)
+        for each, since, where in ((mine, "2026-01-01T00:00:00Z", "shop"), (other, "2020-01-01T00:00:00Z", "other"))
+    ]
+    mine, thief = (
+        msgspec.structs.replace(each, metadata=meta) for each, meta in zip((mine, other), metas, strict=True)
+    )
+    picture = painted()
+    picture.claim_all([thief, mine])
+    assert [each.address for each in picture.forwards(mine, Known())] == ["10.0.0.5"]
+    assert "10.0.0.5" not in {each.address for each in picture.forwards(thief, Known())}
+
+
+@pytest.mark.parametrize(("gone", "step"), [(5, Clear), (6, Rest)], ids=["some", "too many at once"])
+def test_a_service_whose_port_is_gone_gets_another_one(gone: int, step: type) -> None:
+    """If the ports of many are gone, it is rather that we are shown something else than they were given in."""
+    services = [service(f"s{number}", 80, on=f"gone-{number}", shown=f"10.0.9.{number}") for number in range(gone)]
+    picture = painted(WEB, *services)
+    found = [mapping.next_step(picture.seen(each, Known(), NOBODY)) for each in services]
+    assert {type(each) for each in found} == {step}
+    if step is Rest:
+        assert set(found) == {Rest(Reason.FOREIGN_ADDRESS)}
+
+
+@pytest.mark.parametrize(
+    "annotations",
+    [{names.ADDRESSES: "10.0.0.500"}, {names.SUBNET: "no-such"}, {names.FLOATING_NETWORK: "no-such"}],
+    ids=["no address", "not listed", "no such network"],
+)
+def test_who_asks_for_what_cannot_be_keeps_what_it_has_and_is_told(annotations: dict[str, str]) -> None:
+    """A slip of the pen, or of the operator's, takes no address away; who is new gets none."""
+    had = service("web", 80, on="a", shown="10.0.0.5")
+    new = service("new", 81)
+    for each in (had, new):
+        each.metadata.annotations.update(annotations)
+    picture = painted(had, new)
+    [leg] = picture.seen(had, Known(), NOBODY).legs
+    assert (leg.fits, leg.refused is not None) == (True, True)
+    assert [each.address for each in picture.forwards(had, Known())] == ["10.0.0.5"]
+    [leg] = picture.seen(new, Known(), NOBODY).legs
+    assert (leg.fits, leg.denied is not None) == (False, True)

@@ -16,7 +16,7 @@ from mooring.core.told import Told
 from mooring.host import journal, settings
 from mooring.host.keepalived_files import Files
 from mooring.model.config import Config
-from mooring.model.gateway import Clients, Delta, Document, Heartbeat, Refusal, State, Vrrp
+from mooring.model.gateway import Clients, Delta, Document, Heartbeat, Probes, Refusal, State, Vrrp
 from tests.docs import blocks
 from tests.silent import SILENT
 
@@ -32,6 +32,7 @@ EXAMPLES = {each.note: "\n".join(each.lines) for each in blocks.blocks(PAGE, "ag
         ("heartbeat.json", Heartbeat),
         ("state.json", State),
         ("clients.json", Clients),
+        ("probes.json", Probes),
         ("refusal.json", Refusal),
     ],
 )

@@ -30,6 +30,7 @@ def structs(kind: type[msgspec.Struct]) -> Iterator[type[msgspec.Struct]]:
         reports.GatewaysReport,
         reports.WhoReport,
         reports.OrphansReport,
+        reports.UninstallReport,
         reports.DoctorReport,
     ],
 )

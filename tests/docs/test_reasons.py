@@ -39,10 +39,12 @@ def test_the_table_has_every_reason_with_its_link() -> None:
 def test_reasons_of_the_cloud_can_all_be_told() -> None:
     """A reason without a sentence on what to do would end the controller's telling."""
     told = {Reason.QUOTA_EXCEEDED, Reason.NO_MORE_ADDRESSES, Reason.CLOUD_FORBIDS, Reason.CLOUD_REFUSES}
+    told |= {Reason.PAIRS_LIMIT, Reason.NOT_LET_IN}
     assert set(explaining.FIXES) == told | {Reason.CLOUD_UNREACHABLE, Reason.WISH_REFUSED}
 
 
 def test_every_event_of_a_step_has_a_row() -> None:
     steps = ((Service(), Publish(("192.0.2.1",))), (SHOWN, Publish(("192.0.2.2",))), (SHOWN, Clear()))
-    told = {(news.reason, news.type) for service, step in steps for news in telling.news(service, step)}
+    moved = telling.moved(["192.0.2.1"], ["192.0.2.2"])
+    told = {(news.reason, news.type) for service, step in steps for news in (*telling.news(service, step), *moved)}
     assert told == set(re.findall(r"^\| `(\w+)` \| (\w+) \|", EVENTS, flags=re.MULTILINE))

@@ -26,7 +26,7 @@ def test_every_key_has_a_heading_its_sentence_and_its_variable() -> None:
     ("key", "facts"),
     [
         ("addresses.network", ["Default: not set", "Environment: `MOORING_ADDRESSES_NETWORK`"]),
-        ("gateways.NAME.port", ["Default: none, it is required", "Environment: none, only the file"]),
+        ("gateways.NAME.agent", ["Default: none, it is required", "Environment: none, only the file"]),
         ("vrrp.router_id", ["Allowed: 1 to 255", "Default: `51`"]),
         ("vrrp.interval", ["Default: `0.1`"]),
         ("vrrp.also", ["Default: `[]`"]),

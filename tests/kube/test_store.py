@@ -92,6 +92,27 @@ def test_what_is_newer_than_a_list_stays() -> None:
     assert [each.metadata.resource_version for each in store.all()] == ["13", "12"]
 
 
+def test_what_a_list_has_older_than_we_do_was_restored_from_a_backup() -> None:
+    """The list is newer than what we hold: had nothing been put back, it would have that, or something newer."""
+    store: Store[Service] = Store()
+    store.put(service("a", 7))
+    store.put(service("b", 9))
+    told = listened(store)
+    assert store.replace([service("a", 3), service("b", 3)], "8")
+    assert told == [("7", "3")]
+
+
+def test_the_newest_version_is_of_what_is_held_what_ended_or_what_was_settled() -> None:
+    store: Store[Service] = Store()
+    assert store.newest == 0
+    store.put(service("a", 3))
+    assert store.newest == 3
+    store.remove(service("a", 5))
+    assert store.newest == 5
+    store.settled("7")
+    assert store.newest == 7
+
+
 def test_a_list_older_than_one_before_is_not_taken_in() -> None:
     store: Store[Service] = Store()
     store.replace([service("a", 9)], "10")
@@ -107,6 +128,32 @@ def test_a_cluster_that_went_back_takes_us_with_it() -> None:
     assert told == [("10", None), ("9", "3")]
     store.put(service("a", 6))
     assert told[-1] == ("3", "6")
+
+
+def test_what_is_held_stands_for_what_is_the_same() -> None:
+    store: Store[Service] = Store()
+    held = service("a", 9, labels={"colour": "red"})
+    store.put(held)
+    assert store.taken(service("a", 9, labels={"colour": "red"})) is held
+    for other in (
+        service("a", 10, labels={"colour": "red"}),
+        service("a", 9, uid="another"),
+        service("b", 9, labels={"colour": "red"}),
+    ):
+        assert store.taken(other) is other
+
+
+def test_what_a_restored_server_gave_the_same_version_again_is_not_the_same() -> None:
+    store: Store[Service] = Store()
+    store.put(service("a", 9, labels={"colour": "red"}))
+    other = service("a", 9, labels={"colour": "blue"})
+    assert store.taken(other) is other
+
+
+def test_what_is_held_as_something_else_is_known_by_that() -> None:
+    store: Store[Service] = Store(taken_as=lambda each: service(each.metadata.name, 9, labels={"colour": "red"}))
+    store.put(service("a", 9))
+    assert store.taken(service("a", 9)) is store.get(shop("a"))
 
 
 def test_ends_are_forgotten_once_everything_up_to_them_was_taken_in_and_stay_ends() -> None:

@@ -172,3 +172,36 @@ def test_the_same_story_gives_the_same_bytes(story: list[Step]) -> None:
             _step(twin, step)
         answers.append((_call(twin, "GET", PLACE).body, _watch(twin, resourceVersion="1").take()))
     assert answers[0] == answers[1]
+
+
+@given(st.lists(steps, max_size=20), st.lists(steps, max_size=20))
+def test_a_backup_that_is_put_back_is_what_was_and_goes_on_from_there(before: list[Step], since: list[Step]) -> None:
+    twin = _twin()
+    for step in before:
+        _step(twin, step)
+    listed = _call(twin, "GET", PLACE).body
+    backup = twin.backup()
+    watch = twin.watch(Request("watch", "GET", PLACE, (("watch", "1"),)))
+    for step in since:
+        _step(twin, step)
+    twin.restore(backup)
+    assert isinstance(watch, Subscription)
+    assert watch.ended
+    assert _call(twin, "GET", PLACE).body == listed
+    _step(twin, ("create", "d", ""))
+    assert twin.version == backup.version + 1
+
+
+def test_what_a_backup_does_not_know_is_free_again() -> None:
+    """And what it knows is taken: addresses and ports of Services are of the limited stock."""
+    twin = _twin()
+    path = "/api/v1/namespaces/default/services"
+    body = {"metadata": {"name": "a"}, "spec": {"type": "NodePort", "ports": [{"port": 80, "nodePort": 30080}]}}
+    other = body | {"metadata": {"name": "b"}}
+    empty = twin.backup()
+    assert _call(twin, "POST", path, body).status == 201
+    full = twin.backup()
+    twin.restore(empty)
+    assert _call(twin, "POST", path, other).status == 201
+    twin.restore(full)
+    assert _call(twin, "POST", path, other).status == 422

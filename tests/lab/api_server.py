@@ -3,12 +3,12 @@
 import asyncio
 import contextlib
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import msgspec
 
-from mooring.lab import faults, lifecycle
+from mooring.lab import faults, lifecycle, servers
 from mooring.lab.lab import Lab
 from mooring.lab.progress import PlainProgress
 
@@ -27,6 +27,22 @@ def compact(lab: Lab, version: str) -> None:
 async def restart(lab: Lab) -> None:
     await asyncio.to_thread(faults.kill, lab, API, signal.SIGKILL)
     await asyncio.to_thread(lifecycle.revive, lab, PlainProgress())
+
+
+@contextlib.contextmanager
+def without_watch_lists(lab: Lab) -> Iterator[None]:
+    """A time in which the API server is one that does not offer them; its own settings come back afterwards."""
+    record = lab.processes.record(API)
+    assert record is not None
+    lab.processes.stop(API, seconds=10)
+    with lab.cage.inside():
+        lab.processes.spawn(API, [*record.argv, "--feature-gates=WatchList=false"], host=record.host)
+    ready = f"https://{lab.control}:6443/readyz"
+    lab.wait(API, lambda: servers.answers(ready, ca=lab.authority.certificate), seconds=90, what="it to be ready")
+    try:
+        yield
+    finally:
+        lifecycle.restart(lab, API, PlainProgress())
 
 
 @contextlib.asynccontextmanager

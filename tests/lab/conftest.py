@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mooring.lab import lifecycle
+from mooring.lab import faults, lifecycle
 from mooring.lab.lab import Lab, open_lab
 from mooring.lab.progress import PlainProgress
 from mooring.lab.spec import Spec
@@ -42,6 +42,14 @@ def tenant(lab: Lab) -> Iterator[Tenant]:
     tenant.create()
     yield tenant
     tenant.delete()
+
+
+@pytest.fixture
+def nothing_is_left(product: Moored, tenant: Tenant) -> Iterator[None]:
+    """Each test begins without Services of ours; the next one does not wait for what this one leaves in the cloud."""
+    yield
+    faults.heal(product.lab)
+    tenant.kubectl("delete", "services", "--all", "--wait=true", "--timeout=60s")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

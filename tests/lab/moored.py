@@ -3,16 +3,19 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from mooring.lab import gateways, lifecycle, ovn, report, topology, waiting
+from openstack.exceptions import HttpException
+
+from mooring.lab import faults, gateways, lifecycle, ovn, report, topology, waiting
 from mooring.lab import product as deployed
 from mooring.lab.errors import CommandError
 from mooring.lab.lab import Lab
@@ -58,6 +61,16 @@ class Moored:
             if not what.partition(" ")[2].startswith((*READS, *PULSE)) and not what.startswith("gateway ")
         }
 
+    def after_writes(self, count: int, *, seconds: float) -> None:
+        """Wait until the controllers have written so often; no longer than that, as they may have no more to write."""
+        before, until = self.calls(), time.monotonic() + seconds
+        waiting.until(
+            lambda: sum(self.writes(before).values()) >= count or time.monotonic() > until,
+            seconds=seconds + 30,
+            what=f"{count} writes",
+            interval=0.02,
+        )
+
     def settled(self) -> None:
         """Wait until the controllers have nothing more to do: for a while they call nobody but for signs of life."""
         quiet = time.monotonic()
@@ -75,16 +88,41 @@ class Moored:
     def settled_on(self, addresses: int) -> None:
         """Wait until there are just so many addresses, each with its labels, and the controllers rest.
 
-        What an earlier Service left in the cloud is deleted a while after it: that would be counted with what comes.
+        What an earlier Service left in the cloud is deleted a while after it: that would be counted with what comes. It
+        is taken away by hand, as an operator may, so that nobody waits for it here; then another one leads, who knows
+        nothing of that.
         """
         network = topology.connect(self.lab).network
+        taken = False
 
         def ours_alone() -> bool:
+            nonlocal taken
+            with suppress(HttpException):  # somebody else was first: the next turn does the rest
+                taken |= self._take_away_what_goes(network)
             made = [each for each in (*network.ports(), *network.ips()) if (each.description or "").startswith(MARK)]
             return len(made) == 2 * addresses and all(each.tags for each in made)
 
         waiting.until(ours_alone, seconds=120, what=f"{addresses} addresses, and no more", interval=1)
+        if taken:
+            self.lab.processes.stop(self.leader(), seconds=10)
+            lifecycle.up(self.lab.spec, PlainProgress())
         self.settled()
+
+    def _take_away_what_goes(self, network: Any) -> bool:  # noqa: ANN401 - openstacksdk has no types
+        """What bears the tag that says so, and what gateways may use for its sake. Whether there was something."""
+        public = [each for each in network.ips() if names.DELETING_TAG in each.tags]
+        for floating_ip in public:
+            network.delete_ip(floating_ip.id)
+        going = [each for each in network.ports() if names.DELETING_TAG in each.tags]
+        gone = {fixed["ip_address"] for each in going for fixed in each.fixed_ips}
+        for name in self.lab.spec.gateway_names if gone else ():
+            gateway = network.get_port(topology.load(self.lab).ports[name].id)
+            kept = [each for each in gateway.allowed_address_pairs if each["ip_address"] not in gone]
+            if len(kept) < len(gateway.allowed_address_pairs):
+                network.update_port(gateway, if_revision=gateway.revision_number, allowed_address_pairs=kept)
+        for port in going:
+            network.delete_port(port.id)
+        return bool(public or going)
 
     def _work(self) -> Counter[str]:
         return Counter({what: n for what, n in self.calls().items() if not what.partition(" ")[2].startswith(PULSE)})
@@ -95,6 +133,19 @@ class Moored:
             lambda: len(gateways.holders(self.lab)) == 1, seconds=20, what="one gateway to hold the addresses"
         )
         return gateways.holders(self.lab)[0]
+
+    def leader(self) -> str:
+        """The part that leads."""
+        words = ("--namespace=mooring-system", "get", "lease", "mooring-controller", "--ignore-not-found")
+        holder = ""
+
+        def somebody() -> bool:
+            nonlocal holder
+            holder = self.lab.kubectl(*words, "--output=jsonpath={.spec.holderIdentity}").partition("_")[0]
+            return holder != ""
+
+        waiting.until(somebody, seconds=30, what="somebody to lead")
+        return f"controller-{holder}"
 
     def leftovers(self) -> dict[str, list[str]]:
         """What is still there of what Mooring makes for Services."""
@@ -130,6 +181,18 @@ class Moored:
             yield
         finally:
             self.lab.processes.stop(part, seconds=10)
+            lifecycle.up(self.lab.spec, PlainProgress())
+
+    @contextmanager
+    def without_controllers(self, number: int = signal.SIGTERM) -> Iterator[None]:
+        """Nobody leads, until the block ends."""
+        parts = [f"controller-{gateway}" for gateway in self.lab.spec.gateway_names]
+        for part in parts:
+            faults.kill(self.lab, part, number)
+        waiting.until(lambda: not any(map(self.lab.processes.alive, parts)), seconds=20, what="them to end")
+        try:
+            yield
+        finally:
             lifecycle.up(self.lab.spec, PlainProgress())
 
     def mooring(self, *words: str) -> tuple[int, str]:
@@ -192,9 +255,9 @@ def addresses(tenant: Tenant, name: str) -> list[str]:
     return [each["ip"] for each in status.get("ingress", [])]
 
 
-def address(tenant: Tenant, name: str) -> str:
+def address(tenant: Tenant, name: str, *, seconds: float = 60) -> str:
     """The address of a Service, as soon as it has one."""
-    waiting.until(lambda: bool(addresses(tenant, name)), seconds=60, what=f"an address for {name}")
+    waiting.until(lambda: bool(addresses(tenant, name)), seconds=seconds, what=f"an address for {name}")
     return addresses(tenant, name)[0]
 
 
@@ -204,7 +267,20 @@ def reasons(tenant: Tenant, name: str) -> dict[str, str]:
     return {each["type"].rpartition("/")[2]: each["reason"] for each in conditions}
 
 
+def change(tenant: Tenant, name: str, spec: Mapping[str, object]) -> None:
+    tenant.kubectl("patch", "service", name, "--patch", json.dumps({"spec": spec}))
+
+
 def events(tenant: Tenant, name: str) -> list[str]:
     """The reasons of the events on a Service."""
+    return [each["reason"] for each in _events(tenant, name)]
+
+
+def notes(tenant: Tenant, name: str) -> list[str]:
+    """What the events on a Service say."""
+    return [each["message"] for each in _events(tenant, name)]
+
+
+def _events(tenant: Tenant, name: str) -> list[dict[str, str]]:
     found = tenant.get("events", f"--field-selector=involvedObject.name={name}")["items"]
-    return [each["reason"] for each in found if each["reportingComponent"] == "openstack.org/mooring"]
+    return [each for each in found if each["reportingComponent"] == "openstack.org/mooring"]

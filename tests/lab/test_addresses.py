@@ -1,24 +1,18 @@
 """Which addresses Services get: of both families, those that they ask for, those that stay."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from mooring.lab import faults, topology, waiting
+from mooring.lab import topology, waiting
 from mooring.model import names
 from tests.lab import moored, probe
 from tests.lab.moored import Moored
 from tests.lab.tenant import Tenant
 
+pytestmark = pytest.mark.usefixtures("nothing_is_left")
+
 FAMILIES = ["IPv4", "IPv6"]
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_left(product: Moored, tenant: Tenant) -> Iterator[None]:
-    yield
-    faults.heal(product.lab)
-    tenant.kubectl("delete", "services", "--all", "--wait=true", "--timeout=60s")
 
 
 def both(tenant: Tenant, name: str) -> list[str]:
@@ -75,6 +69,35 @@ def test_a_floating_ip_that_was_there_is_used_and_given_back(product: Moored, te
         assert network.get_ip(own.id).description == ""
     finally:
         network.delete_ip(own.id)
+
+
+@pytest.fixture
+def fast(product: Moored) -> str:
+    """Another subnet of the network that addresses come from, behind the same router; it stays for the next time."""
+    there, network = topology.load(product.lab), project(product)
+    if network.find_subnet("fast") is None:
+        made = network.create_subnet(name="fast", network_id=there.networks["lb"], ip_version=4, cidr="10.29.0.0/24")
+        network.add_interface_to_router(there.router, subnet_id=made.id)
+    return "fast"
+
+
+def test_a_service_chooses_the_subnet_of_its_address(product: Moored, tenant: Tenant, fast: str) -> None:
+    tenant.deploy("web", replicas=1)
+    with product.configured({"[addresses]\n": f'[addresses]\nsubnets_allowed = ["{fast}"]\n'}):
+        moored.expose(tenant, "web")
+        usual = moored.address(tenant, "web")
+        moored.expose(tenant, "quick", port=8080, app="web", annotations={names.SUBNET: fast})
+        chosen = moored.address(tenant, "quick")
+        assert chosen != usual, "who chose does not share with who did not"
+        probe.first_answer(product.lab, "client", chosen, 8080)
+        behind = project(product).get_port(tenant.get("service", "quick")["metadata"]["annotations"][names.PORT])
+        assert behind.fixed_ips[0]["ip_address"].startswith("10.29.0.")
+        moored.expose(tenant, "strange", port=8081, app="web", annotations={names.SUBNET: "lb6-of-others"})
+        said(tenant, "strange", "WishRefused")
+        tenant.kubectl("annotate", "service", "web", f"{names.SUBNET}={fast}")
+        waiting.until(lambda: moored.addresses(tenant, "web") == [chosen], seconds=60, what="it to move")
+        probe.first_answer(product.lab, "client", chosen, 80)
+        assert f"It moves from {usual} to {chosen}." in moored.notes(tenant, "web")
 
 
 def project(product: Moored) -> Any:  # noqa: ANN401 - openstacksdk has no types

@@ -133,6 +133,25 @@ def test_a_node_that_says_nothing_any_more_is_left(product: Moored, tenant: Tena
     goes_to(product, one, two, seconds=FORGOTTEN)
 
 
+def test_a_node_that_does_not_answer_is_left_before_kubernetes_says_so(product: Moored, tenant: Tenant) -> None:
+    tenant.deploy("web", replicas=2)
+    with product.configured({"[addresses]": "[backends]\nprobe_port = 10256\n\n[addresses]"}):
+        expose(tenant, "web", layer="node")
+        moored.address(tenant, "web")
+        port = node_port(tenant, "web")
+        one, two = ((at(product, node), port) for node in product.lab.spec.node_names)
+        goes_to(product, one, two)
+        part = f"kube-proxy-{product.lab.spec.node_names[1]}"
+        faults.kill(product.lab, part, signal.SIGKILL)
+        try:
+            goes_to(product, one)
+            ready = product.lab.kubectl("get", "nodes")
+            assert ready.count(" Ready ") == len(product.lab.spec.node_names)
+        finally:
+            lifecycle.restart(product.lab, part, PlainProgress())
+        goes_to(product, one, two)
+
+
 def test_local_goes_to_nodes_that_have_a_pod(product: Moored, tenant: Tenant) -> None:
     tenant.deploy("web", replicas=1)
     expose(tenant, "web", layer="node", externalTrafficPolicy="Local")

@@ -91,16 +91,22 @@ WHERE_CONFIGURED = {
     "mooring_service_sent_packets_total",
     "mooring_service_sent_bytes_total",
     "mooring_service_endpoint_connections_total",
+    "mooring_planned_steps",
 }
-"""By `forwarding.counters`."""
+"""By `forwarding.counters`, and by `controller.reconcile`."""
 
 
 def test_the_metrics_of_the_reference_are_those_that_are_served(moored: Lab) -> None:
     """What one controller or agent serves, another may not yet: of calls there are those that were made."""
     daemons: tuple[tuple[Daemon, int], ...] = (("controller", 9440), ("agent", 9441))
+    waiting.until(lambda: "mooring_addresses" in served(moored, 9440), seconds=60, what="a controller to lead")
     for daemon, port in daemons:
-        served: set[str] = set()
-        for gateway in moored.spec.gateway_names:
-            text = moored.hosts.run(gateway, ["curl", "--silent", "--fail", f"http://127.0.0.1:{port}/metrics"])
-            served |= {name for name in METRIC.findall(text) if not name.endswith(CREATED)}
-        assert served == {each.name for each in reference_metrics.families(daemon)} - WHERE_CONFIGURED
+        assert served(moored, port) == {each.name for each in reference_metrics.families(daemon)} - WHERE_CONFIGURED
+
+
+def served(lab: Lab, port: int) -> set[str]:
+    found: set[str] = set()
+    for gateway in lab.spec.gateway_names:
+        text = lab.hosts.run(gateway, ["curl", "--silent", "--fail", f"http://127.0.0.1:{port}/metrics"])
+        found |= {name for name in METRIC.findall(text) if not name.endswith(CREATED)}
+    return found

@@ -3,7 +3,6 @@
 import json
 import signal
 import time
-from collections.abc import Iterator
 
 import pytest
 
@@ -17,17 +16,12 @@ from tests.lab.gateway_path import ECHO
 from tests.lab.moored import Moored
 from tests.lab.tenant import Tenant
 
+pytestmark = pytest.mark.usefixtures("nothing_is_left")
+
 COUNT = 20
 SOON = 5.0
 """Much less than what one waits for the answer to a document."""
 GRACE = 3.0
-
-
-@pytest.fixture(autouse=True)
-def nothing_is_left(product: Moored, tenant: Tenant) -> Iterator[None]:
-    yield
-    faults.heal(product.lab)
-    tenant.kubectl("delete", "services", "--all", "--wait=true", "--timeout=60s")
 
 
 @pytest.fixture

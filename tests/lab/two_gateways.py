@@ -21,7 +21,7 @@ import msgspec
 
 from mooring.cli import logs
 from mooring.controller.agents import Agents
-from mooring.core import gateway_document
+from mooring.core import editions, gateway_document
 from mooring.core.ruleset import TABLES
 from mooring.host.certificates import Authority, Role
 from mooring.lab import waiting
@@ -350,13 +350,13 @@ class TwoGateways:
         log = logs.make(Log(level="error"), sys.stderr)
         leader = Agents({each.name: Wire(each) for each in self.agents}, log)
         loop = asyncio.new_event_loop()
-        leader.tell(document)
+        leader.tell(editions.of(document))
         task = loop.create_task(leader.run(lambda: None, every=1.0))
         thread = threading.Thread(target=lambda: loop.run_until_complete(asyncio.wait([task])))
         thread.start()
         try:
             waiting.until(lambda: not any(each.stale() for each in self.agents), seconds=15, what="both to be fresh")
-            yield lambda newer: loop.call_soon_threadsafe(leader.tell, newer)
+            yield lambda newer: loop.call_soon_threadsafe(leader.tell, editions.of(newer))
         finally:
             loop.call_soon_threadsafe(task.cancel)
             thread.join(15)

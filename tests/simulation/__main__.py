@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from tests.simulation import explore
+from tests.simulation import explore, matrix
 from tests.simulation.explore import Report
 from tests.simulation.faults import CRASHES, Fault
 from tests.simulation.scenarios import SCENARIOS
@@ -95,6 +95,21 @@ def _pairs_part(scenario: str, seed: int, kinds: tuple[Fault, ...], every: int, 
 def chance(scenario: str, first: int, runs: int, *, stop: bool) -> None:
     """Faults by chance, one run for each seed."""
     _tell(lambda name, seed: explore.by_chance(name, range(seed, seed + runs), stop=stop), scenario, first)
+
+
+@main.command()
+def table() -> None:
+    """How often each kind of fault is tried at each kind of call, one at a time."""
+    click.echo(matrix.table(matrix.counted(matrix.bases())))
+
+
+@main.command()
+@click.argument("scenario", type=click.Choice([name for name, each in SCENARIOS.items() if each.controllers > 1]))
+@SEED
+@STOP
+def takeovers(scenario: str, seed: int, *, stop: bool) -> None:
+    """A leader is stopped at every point, and goes on at every point of the next one."""
+    _tell(functools.partial(explore.enumerate_takeovers, stop=stop), scenario, seed)
 
 
 def _tell(look: "explore.Look", scenario: str, seed: int) -> None:

@@ -14,6 +14,8 @@ class Bug(Struct, frozen=True):
     changes: tuple[tuple[str, str, str], ...]
     where: str = "any"
     """The scenario in which it shows; most show in some of all."""
+    historic: str = ""
+    """The bug of the predecessor that it stands for, where that is not its name."""
 
     def put_into(self, source: Path) -> None:
         """Change a copy of the package."""
@@ -80,15 +82,21 @@ BUGS = (
             ),
             (
                 "controller/ports.py",
-                "        self._addresses.put(port)\n",
+                "        self._addresses.made(port)\n",
                 (
                     "        port = await self._cloud.update(\n"
                     '            PORTS, port.id, {"description": self._place.mark}, revision=port.revision_number\n'
                     "        )\n"
-                    "        self._addresses.put(port)\n"
+                    "        self._addresses.made(port)\n"
                 ),
             ),
         ),
+    ),
+    Bug(
+        "B8",
+        "who lost its floating IP is taken for somebody who has it",
+        ((PICTURE, "reachable = self.addresses.public(port) is not None", "reachable = True"),),
+        where="lost",
     ),
 )
 
@@ -171,6 +179,18 @@ MUTANTS = (
         ),
     ),
     Bug(
+        "S4, leaders",
+        "a gateway takes what a leader sends that is none any more",
+        (
+            (
+                "agent/gateway.py",
+                "        if age <= held.age:\n",
+                "        if new.epoch == held.epoch and age <= held.age:\n",
+            ),
+        ),
+        where="two",
+    ),
+    Bug(
         "stays",
         "a new leader hears of Services before it has learnt who has what",
         (
@@ -188,6 +208,8 @@ MUTANTS = (
                 "",
             ),
         ),
+        where="restart",
+        historic="B6",
     ),
     Bug(
         "stays too",
@@ -293,7 +315,7 @@ MUTANTS = (
         (
             (
                 AGENDA,
-                "        self._nodes = nodes.all_usable(self._followed.nodes.all())\n        concerned",
+                "        self._look_at_nodes()\n        concerned",
                 "        concerned",
             ),
         ),
@@ -320,7 +342,7 @@ MUTANTS = (
         (
             (
                 "core/mapping.py",
-                "    if _conditions(service) and not service.deleting and not addressed_to_us(service):\n",
+                "    if has_conditions(service) and not service.deleting and not addressed_to_us(service):\n",
                 "    if False:\n",
             ),
             (
@@ -369,7 +391,7 @@ MUTANTS = (
         (
             (
                 "controller/agents.py",
-                "                gateway.told = gateway.telling = newest\n            elif",
+                "                gateway.told, gateway.telling = newest, ()\n            elif",
                 "                pass\n            elif",
             ),
         ),
@@ -396,12 +418,40 @@ MUTANTS = (
         (
             (
                 PICTURE,
-                "        if wish.address:\n            return asked if asked in self._offered else None\n",
-                "",
+                "            return asked if asked in self._offered and self._granted(asked, wish) else None\n",
+                "            pass\n",
             ),
-            (PICTURE, "return not wish.address or self.addresses.public(port) == wish.address", "return True"),
-            (PICTURE, "denied=hopeless or (self._taken(service, asked) if asked else None)", "denied=hopeless"),
+            (PICTURE, "(not wish.address or self.addresses.public(port) == wish.address)", "True"),
+            (
+                PICTURE,
+                "taken = self._taken(service, asked) if asked else None if fits",
+                "taken = None if asked or fits",
+            ),
         ),
+    ),
+    Bug(
+        "observes",
+        "who is told to observe goes on as before, and its door does not close",
+        (
+            ("controller/fence.py", "        if not self.acts:\n", "        if False:\n"),
+            ("controller/controller.py", "            self._turned.set()\n", ""),
+        ),
+        where="two-second-thought",
+    ),
+    Bug(
+        "rest, restored",
+        "what an API server that was restored from a backup does not know is forgotten bit by bit",
+        (
+            ("controller/followed.py", "    if int(listing.version) < known:\n", "    if False:\n"),
+            ("kube/store.py", "_version(each) < _version(before) <= moment", "False"),
+        ),
+        where="restored",
+    ),
+    Bug(
+        "rest, gone back",
+        "what a Service had that an API server restored from a backup does not know of counts as let go",
+        ((AGENDA, "not _went_back(before, after)", "True"),),
+        where="restored",
     ),
     Bug(
         "rest too",

@@ -7,13 +7,16 @@ told as a trace and as one command that runs it again.
 import itertools
 import multiprocessing
 import random
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 
 import msgspec
 from msgspec import Struct
 
-from tests.simulation.faults import CRASHES, Fault
+from tests.simulation import ends
+from tests.simulation.ends import End
+from tests.simulation.faults import CRASHES, HEARD_WRONGLY, PAUSES, Fault
 from tests.simulation.scenarios import SCENARIOS, Scenario
 from tests.simulation.world import Step, Violation, World
 
@@ -28,6 +31,8 @@ FOCUSED = 0.7
 """How many of the runs have a focus."""
 FOCUS_RATE = 0.6
 ELSEWHERE_RATE = 0.005
+WAKE_RATE = 0.1
+"""How often one that is stopped goes on at a point at which it can."""
 TOLD_STEPS = 60
 ANY = "any"
 
@@ -69,10 +74,11 @@ class ByChance:
     def at(self, number: int, what: str, possible: tuple[Fault, ...]) -> Fault | None:
         if len(self.faults) >= self._most:
             return None
+        wakes = Fault.WAKE in possible
         rate = FOCUS_RATE if self.focus is not None and self.focus in what else self._rate
-        if self._chance.random() >= rate:
+        if self._chance.random() >= (WAKE_RATE if wakes else rate):
             return None
-        fault = self.faults[number] = self._chance.choice(possible)
+        fault = self.faults[number] = Fault.WAKE if wakes else self._chance.choice(possible)
         return fault
 
 
@@ -85,6 +91,7 @@ class Run(Struct, frozen=True):
     wrong: str | None
     trace: tuple[Step, ...]
     possible: dict[int, tuple[Fault, ...]]
+    end: End = ()
 
     @property
     def replay(self) -> str:
@@ -121,12 +128,15 @@ class Report(Struct):
     requests: int = 0
     events: int = 0
     failed: list[Run] = []
+    kinds: Counter[Fault] = msgspec.field(default_factory=Counter)
+    """How often each kind of fault was tried."""
 
     def add(self, run: Run) -> None:
         events = sum(step.what.startswith("event ") for step in run.trace)
         self.ran += 1
         self.events += events
         self.requests += len(run.trace) - events
+        self.kinds.update(run.faults.values())
         if run.wrong is not None:
             self.failed.append(run)
 
@@ -136,6 +146,11 @@ class Report(Struct):
         self.requests += part.requests
         self.events += part.events
         self.failed += part.failed
+        self.kinds += part.kinds
+
+    def told(self, kinds: Iterable[Fault]) -> str:
+        """How often each of these was tried."""
+        return ", ".join(f"{kind.value} {self.kinds[kind]:,}" for kind in kinds if self.kinds[kind])
 
     def __str__(self) -> str:
         ran = f"ran {self.ran:,} of {self.points:,}"
@@ -143,7 +158,7 @@ class Report(Struct):
 
 
 def run(scenario: Scenario, seed: int, plan: Scripted | ByChance, faults: Mapping[int, Fault] | None = None) -> Run:
-    world = World(seed, plan, controllers=scenario.controllers)
+    world = World(seed, plan, controllers=scenario.controllers, group=scenario.group, observes=scenario.observes)
     wrong = None
     try:
         scenario.run(world, seed)
@@ -151,7 +166,8 @@ def run(scenario: Scenario, seed: int, plan: Scripted | ByChance, faults: Mappin
         wrong = str(violation)
     happened = plan.faults if isinstance(plan, ByChance) else dict(faults or {})
     possible = plan.possible if isinstance(plan, Scripted) else {}
-    return Run(scenario.name, seed, happened, wrong, tuple(world.trace), possible)
+    end = ends.end_of(world.truth) if wrong is None else ()
+    return Run(scenario.name, seed, happened, wrong, tuple(world.trace), possible, end)
 
 
 def replay(scenario: Scenario, seed: int, faults: Mapping[int, Fault]) -> Run:
@@ -193,31 +209,56 @@ def every_fault(scenario: Scenario, seed: int, *, every: int = 1, part: int = 0,
     base = replay(scenario, seed, {})
     report = Report(points=1 + len(range(part, announced(base), every)))
     report.add(base)
-    _try_all(report, scenario, seed, itertools.islice(singles(base), part, None, every), stop=stop)
+    for faults in itertools.islice(singles(base), part, None, every):
+        if stop and report.failed:
+            break
+        tried = replay(scenario, seed, faults)
+        report.add(tried if scenario.depends else _compared(tried, base))
     return report
 
 
+def _compared(tried: Run, base: Run) -> Run:
+    """Who hears something wrongly, twice, late or never, ends like who hears everything."""
+    [fault] = tried.faults.values()
+    if fault not in HEARD_WRONGLY or tried.wrong is not None or tried.end == base.end:
+        return tried
+    return msgspec.structs.replace(tried, wrong=f"end: {tried.end}, and without the fault it is {base.end}")
+
+
 def enumerate_pairs(  # noqa: PLR0913 - which pairs of which scenario
-    name: str, seed: int = 1, *, kinds: Iterable[Fault] = CRASHES, every: int = 1, part: int = 0, stop: bool = False
+    name: str,
+    seed: int = 1,
+    *,
+    kinds: Iterable[Fault] = CRASHES,
+    then: Iterable[Fault] = (),
+    every: int = 1,
+    part: int = 0,
+    stop: bool = False,
 ) -> Report:
-    """A fault of these kinds at every point, and for each of them a second one at every later point.
+    """A fault of these kinds at every point, and for each of them a second one, of `then`, at every later point.
 
     Of the first faults, only each `every`-th is taken, beginning with number `part`. All of them are run before any
     pair is, because how many pairs there are is known only then.
     """
     scenario = SCENARIOS[name]
     kinds = tuple(kinds)
+    then = tuple(then) or kinds
     base = replay(scenario, seed, {})
     report = Report(points=len(range(part, announced(base, kinds), every)))
     firsts: list[Run] = []
     for faults in itertools.islice(singles(base, kinds), part, None, every):
         first = replay(scenario, seed, faults)
         report.add(first)
-        report.points += announced(first, kinds, after=max(faults))
+        report.points += announced(first, then, after=max(faults))
         firsts.append(msgspec.structs.replace(first, trace=()))
     for first in firsts:
-        _try_all(report, scenario, seed, seconds(first, kinds), stop=stop)
+        _try_all(report, scenario, seed, seconds(first, then), stop=stop)
     return report
+
+
+def enumerate_takeovers(name: str, seed: int = 1, *, every: int = 1, part: int = 0, stop: bool = False) -> Report:
+    """A process stops at every point; where it led, it goes on at every point of the one that leads after it."""
+    return enumerate_pairs(name, seed, kinds=PAUSES, then=(Fault.WAKE,), every=every, part=part, stop=stop)
 
 
 def _try_all(report: Report, scenario: Scenario, seed: int, plans: Iterable[dict[int, Fault]], *, stop: bool) -> None:

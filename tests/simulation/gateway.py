@@ -11,6 +11,7 @@ from mooring.agent.gateway import Choices, Gateway, Outcome
 from mooring.agent.record import restored
 from mooring.core import gateway_document
 from mooring.core.elements import InForce
+from mooring.core.probing import FALLS, RISES
 from mooring.core.ruleset import Mode
 from mooring.core.told import NOTHING
 from mooring.core.vrrp import Vrrp
@@ -26,6 +27,7 @@ HANDLERS = {
     ("PUT", "/v1/document"): answers.put_document,
     ("PATCH", "/v1/document"): answers.patch_document,
     ("POST", "/v1/heartbeat"): answers.post_heartbeat,
+    ("PUT", "/v1/probes"): answers.put_probes,
 }
 SETTINGS = Vrrp("eth0", 51, 0.1, "169.254.77.1", "/run/mooring/stale")
 
@@ -83,6 +85,11 @@ class GatewayTwin:
     def look(self) -> None:
         """Its agent sees which clients others have to know of."""
         self._gateway.memory.look()
+
+    async def probe(self) -> None:
+        """Its agent asks whom it was told to ask, as often as it takes to believe what it sees."""
+        for _ in range(max(FALLS, RISES)):
+            await self._gateway.probing.look()
 
     def observe(self) -> None:
         """See what VRRP has made of it, as an agent that runs does all the time."""

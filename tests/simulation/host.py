@@ -16,7 +16,7 @@ from mooring.host.connections import Way
 from mooring.host.disk import DiskError
 from mooring.host.journal import Journal
 from mooring.host.nftables import NftError, NftGone
-from mooring.model.gateway import Vrrp
+from mooring.model.gateway import Backend, Vrrp
 from mooring.model.rules import Element, Recalled, Transaction
 from tests.simulation.disk import Disk
 
@@ -291,6 +291,9 @@ class Connections:
     def count(self) -> int:
         return 0
 
+    def limit(self) -> int:
+        return 0
+
     def forget_addresses(self, addresses: Collection[str]) -> int:
         self.addresses.append(frozenset(addresses))
         return 0
@@ -314,13 +317,14 @@ class Machine:
         self.disk = Disk()
         self.connections = Connections()
         self.bare: str | None = None
+        self.unreached: set[str] = set()
         self._journal = journal
         self._checked: tuple[dict[tuple[str, str], Table], frozenset[str]] = ({}, frozenset())
 
     @property
     def host(self) -> Host:
         journal = self._journal(PointedDisk(self.disk, self._point))
-        return Host(journal, self.kernel, self.daemon, self.connections, self.kernel)
+        return Host(journal, self.kernel, self.daemon, self.connections, self.kernel, self._answers)
 
     def copy(self, point: Point) -> "Machine":
         """Another host that is as this one is now."""
@@ -330,6 +334,9 @@ class Machine:
         other.daemon.alive, other.daemon.lowered_by = self.daemon.alive, self.daemon.lowered_by
         other.disk = copy.deepcopy(self.disk)
         return other
+
+    async def _answers(self, target: Backend) -> bool:
+        return target.address not in self.unreached
 
     def check(self) -> None:
         looked_at = (self.kernel.all, self.daemon.addresses)

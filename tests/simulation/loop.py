@@ -49,6 +49,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self._timers: list[tuple[float, int, Callback]] = []
         self._order = itertools.count()
         self._paused: dict[Process | None, list[Callback]] = {}
+        self._ends: dict[Process | None, asyncio.TimerHandle] = {}
         self.failures: list[dict[str, Any]] = []
         self.ends_with: Exception | None = None
         """Ends the run with this, whoever is at work."""
@@ -99,14 +100,20 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     def call_exception_handler(self, context: dict[str, Any]) -> None:
         self.failures.append(context)
 
+    @property
+    def paused(self) -> tuple[Process | None, ...]:
+        return tuple(self._paused)
+
     def pause(self, process: Process, seconds: float) -> None:
         """Let nothing of a process run for a while; what was to run meanwhile runs then."""
         self._paused.setdefault(process, [])
         outside = contextvars.Context()  # the timer that ends a pause is nobody's
-        self.call_later(seconds, self._resume, process, context=outside)
+        self._ends[process] = self.call_later(seconds, self.resume, process, context=outside)
 
-    def _resume(self, process: Process | None) -> None:
-        self._ready.extend(self._paused.pop(process, ()))
+    def resume(self, process: Process | None) -> None:
+        """End a pause, also before its time."""
+        self._ends.pop(process).cancel()
+        self._ready.extend(self._paused.pop(process))
 
     def run(self, main: Coroutine[Any, Any, T]) -> T:
         """Run until this is done. A loop with nothing left to do is a deadlock, and an error."""
@@ -124,7 +131,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     def drain(self) -> None:
         """Let what is ready run to its end, without any time passing."""
         for process in list(self._paused):
-            self._resume(process)
+            self.resume(process)
         asyncio._set_running_loop(self)  # noqa: SLF001
         try:
             while self._ready:

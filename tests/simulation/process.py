@@ -7,9 +7,13 @@ from typing import Any
 class Process:
     """One life of a program. After `kill` none of its tasks reaches the outside any more, whatever it still does."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, lag: int = 0, lags_until: float = 0.0) -> None:
+        """`lag`: by how many events the watches are behind that it opens before some time."""
         self.name = name
+        self.lag = lag
+        self.lags_until = lags_until
         self.alive = True
+        self.epoch = 0  # of the last term that it got, whether it knows or not
         self.deposed_until = 0.0  # its Lease was deleted by somebody; until then it may lead beside another one
         self.failing: dict[str, float] = {}  # gateways that do not answer it, and since when
         self.refusing: dict[str, float] = {}  # gateways that refuse what it tells them, and since when

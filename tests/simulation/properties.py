@@ -1,4 +1,4 @@
-"""The rules that are never broken (S1-S8), judged after every effect, and what must hold at rest.
+"""The rules that are never broken (S1-S8), judged after every effect.
 
 Each property is a function of its own: it sees the truth and the effect, and says in words what is wrong, if anything.
 They know nothing of how a controller works, and use nothing of it; only names, marks and documents mean to them what
@@ -8,20 +8,19 @@ the design says that they mean.
 import itertools
 from collections.abc import Callable, Iterator
 
+import msgspec
+
 from mooring.model import names
 from mooring.model.cloud import FloatingIp, FloatingIpId, PortId
 from mooring.model.gateway import Key, Vrrp
-from mooring.model.kubernetes import EndpointSlice, Service
+from mooring.model.kubernetes import Lease, Service
+from tests.simulation import security_group, wants
 from tests.simulation.gateway import GatewayTwin
-from tests.simulation.truth import Effect, Promise, Truth, body
+from tests.simulation.truth import Effect, Truth, body
 
 Property = Callable[[Truth, Effect], Iterator[str]]
 
-OUR_FINALIZERS = {names.FINALIZER, names.CLEANUP_FINALIZER}
-OUR_ANNOTATIONS = {names.MANAGED, names.PORT}
 GRACE = 3.0
-PAIR_OF_OTHERS = "192.0.2.77"
-OUR_CONDITIONS = ("openstack.org/Accepted", "openstack.org/Allocated", "openstack.org/Programmed")
 
 
 def s1_one_owner(truth: Truth, effect: Effect) -> Iterator[str]:
@@ -55,18 +54,30 @@ def s2_acknowledged_first(truth: Truth, effect: Effect) -> Iterator[str]:
             continue
         given = truth.published.setdefault(service.metadata.uid, set())
         given.update(each.ip for each in service.status.load_balancer.ingress)
-        truth.promised[service.metadata.uid] = _wishes(truth, service)
-        if truth.now < effect.process.deposed_until:
-            continue
-        live = [each for each in _members(truth, holders=True) if _live(truth, effect, each)]
+        truth.promised[service.metadata.uid] = wants.wishes(truth, service)
+        if truth.now < effect.process.deposed_until or not truth.ports.keys() >= set(wants.ports_of(service)):
+            continue  # an operator took its port away, or S3 says that we did
+        live = [each for each in wants.members(truth, holders=True) if _live(truth, effect, each)]
         if not live and not any(_holds(truth, effect, each) for each in truth.gateways.values()):
             yield f"{service.name} was given an address while no gateway was live"
         for gateway in live:
             if not _heard_of(truth, effect, gateway):
                 continue
             just_back = effect.process.revived.get(gateway.name, float("-inf")) >= truth.decided
-            if not _serves(gateway, service, truth) and not just_back:
+            if not wants.serves(gateway, service, truth) and not just_back:
                 yield f"{service.name} was given an address that {gateway.name} does not serve"
+
+
+def let_in_first(truth: Truth, effect: Effect) -> Iterator[str]:
+    """Nobody is sent to an address before the gateways' security group lets packets in, where it is ours to keep."""
+    if not truth.keeps_group or truth.group_meddled or effect.process is None:
+        return
+    for service in _published_now(effect):
+        if truth.now >= effect.process.deposed_until:
+            known = [each.name for each in wants.members(truth) if _heard_of(truth, effect, each)]
+            ports = [truth.ports[truth.gateway_ports[name]] for name in known]
+            for wrong in security_group.let_in(truth, wants.sent(service), ports):
+                yield f"{service.name} was given an address: {wrong}"
 
 
 def s3_needed_is_kept(truth: Truth, effect: Effect) -> Iterator[str]:
@@ -74,7 +85,7 @@ def s3_needed_is_kept(truth: Truth, effect: Effect) -> Iterator[str]:
     if effect.server != "neutron" or effect.process is None or effect.request.method != "DELETE" or not effect.done:
         return
     parts = effect.request.path.split("/")
-    if "tags" in parts:
+    if "tags" in parts or parts[2].startswith("security"):
         return
     before = truth.ports.get(parts[3]) or truth.floating_ips.get(parts[3])  # type: ignore[call-overload]
     if before is None or before.description != truth.mark:
@@ -82,7 +93,7 @@ def s3_needed_is_kept(truth: Truth, effect: Effect) -> Iterator[str]:
         return
     port = getattr(before, "port_id", before.id)
     for service in truth.services.values():
-        if _wanted(service) and port in _ports_of(service):
+        if wants.wanted(service) and port in wants.ports_of(service):
             yield f"{parts[2]} {parts[3]} was deleted while {service.name} uses it"
 
 
@@ -97,6 +108,9 @@ def s3_gateways_keep_theirs(truth: Truth, effect: Effect) -> Iterator[str]:
         yield from _not_to_be_changed(truth.floating_ips[FloatingIpId(parts[3])], truth)
         return
     changes = body(effect.request).get("port", {})
+    if parts[3] in truth.gateway_ports.values() and set(changes) == {"security_groups"}:
+        yield from security_group.others_stay(truth, truth.ports[PortId(parts[3])], changes["security_groups"])
+        return
     if parts[3] not in truth.gateway_ports.values() or set(changes) != {"allowed_address_pairs"}:
         yield f"{parts[2]} {parts[3]} was changed: {sorted(changes)}"
         return
@@ -106,15 +120,15 @@ def s3_gateways_keep_theirs(truth: Truth, effect: Effect) -> Iterator[str]:
         each.ip_address for port in truth.ports.values() if port.description == truth.mark for each in port.fixed_ips
     }
     for pair in before:
-        if pair.ip_address not in after and pair.ip_address not in ours:
+        if pair.ip_address not in after and pair.ip_address not in ours | truth.lost:
             yield f"{pair.ip_address} was taken from a gateway and is not ours"
     yield from _taken_from_holder(truth, parts[3], {each.ip_address for each in before} - after)
 
 
 def _taken_from_holder(truth: Truth, port: str, taken: set[str]) -> Iterator[str]:
     """Who holds the addresses keeps the right to use those that Services show: packets go there."""
-    settled = (each for each in truth.services.values() if _settled(truth, each))
-    shown = {address for each in settled for address in _inner(truth, each)}
+    settled = (each for each in truth.services.values() if wants.settled(truth, each))
+    shown = {address for each in settled for address in wants.inner(truth, each)}
     for name, gateway in truth.gateways.items():
         holds = gateway.up and gateway.machine.daemon.vrrp is Vrrp.MASTER
         if truth.gateway_ports[name] == port and holds and taken & shown:
@@ -129,7 +143,7 @@ def prepared_first(truth: Truth, effect: Effect) -> Iterator[str]:
     port = truth.ports[truth.gateway_ports[gateway.name]]
     allowed = {each.ip_address for each in port.allowed_address_pairs}
     for forward in gateway.document.forwards:
-        if forward.address not in allowed:
+        if forward.address not in allowed | truth.lost and forward.address not in truth.static:
             yield f"{gateway.name} does not give way, and may not use {forward.address}"
 
 
@@ -151,10 +165,45 @@ def s4_fenced(truth: Truth, effect: Effect) -> Iterator[str]:
     elif effect.server == "neutron" and "/tags/" not in request.path:
         if request.method == "POST":
             wanted = next(iter(body(request).values()))
-            if wanted.get("description") != truth.mark:
+            made = wanted if isinstance(wanted, list) else [wanted]
+            if any(each.get("description") != truth.mark for each in made):
                 yield f"{request.what} does not carry our mark"
         elif "if-match" not in request.headers:
             yield f"{request.what} carries no revision"
+
+
+def s4_newest_leader_wins(truth: Truth, effect: Effect) -> Iterator[str]:
+    """What a leader has written is not overwritten by one before it. Tags are left out: they carry no revision."""
+    process, request = effect.process, effect.request
+    if process is None or not effect.done:
+        return
+    if request.what in {"create leases", "patch leases"}:
+        process.epoch = _epoch(effect)
+        return
+    what = _written(effect)
+    if what is None:
+        return
+    told = effect.server in truth.gateways
+    epoch = body(request)["epoch"] if told else process.epoch
+    newest = truth.writers.get(what, 0)
+    truth.writers[what] = max(newest, epoch)
+    if epoch < newest and (told or not truth.epochs_lost):
+        yield f"{request.what} of epoch {epoch}, and {what} was written by {newest} before"
+
+
+def _epoch(effect: Effect) -> int:
+    lease = msgspec.json.decode(effect.response.body, type=Lease)
+    return int(lease.metadata.annotations.get(names.EPOCH, "0"))
+
+
+def _written(effect: Effect) -> str | None:
+    """What a write changes that was there before and is of one piece."""
+    request = effect.request
+    if effect.server == "kube":
+        return request.path.removesuffix("/status") if request.what.startswith("patch services") else None
+    if effect.server == "neutron":
+        return request.path if request.method in {"PUT", "DELETE"} and "/tags/" not in request.path else None
+    return effect.server if request.what in {"put document", "patch document"} else None
 
 
 def s5_theirs_is_theirs(truth: Truth, effect: Effect) -> Iterator[str]:
@@ -165,15 +214,15 @@ def s5_theirs_is_theirs(truth: Truth, effect: Effect) -> Iterator[str]:
         if before is None:
             continue
         if after is None:
-            if set(before.metadata.finalizers) - OUR_FINALIZERS:
+            if set(before.metadata.finalizers) - wants.OUR_FINALIZERS:
                 yield f"{name} is gone, and somebody else still held it"
             continue
-        if _strange(before) and before != after:
+        if wants.strange(before) and before != after:
             yield f"{name} is of another class, and was changed"
-        if _theirs(before) != _theirs(after):
+        if wants.theirs(before) != wants.theirs(after):
             yield f"something of {name} was changed that is its owner's"
         same = after.status.load_balancer.ingress == before.status.load_balancer.ingress
-        if _given_by_others(truth, before) and not same:
+        if wants.given_by_others(truth, before) and not same:
             yield f"the address that somebody gave to {name} was changed"
         if before.metadata.annotations.get(names.MANAGED) == "false" != after.metadata.annotations.get(names.MANAGED):
             yield f"{name} had opted out"
@@ -187,14 +236,15 @@ def s7_nothing_mapped_is_missing(truth: Truth, effect: Effect) -> Iterator[str]:
     served = frozenset(each.service for each in gateway.document.forwards)
     before, truth.served[gateway.name] = truth.served.get(gateway.name, frozenset()), served
     for service in truth.services.values():
-        if str(service.name) in before - served and _settled(truth, service):
+        if str(service.name) in before - served and wants.settled(truth, service):
             yield f"{gateway.name} was told to forget {service.name}, which the world was sent to"
 
 
 def s7_nobody_is_sent_nowhere(truth: Truth, effect: Effect) -> Iterator[str]:
     """A gateway that sent packets to backends, which there have been ever since, is not told that there are none.
 
-    Who wants Local is left out: where its endpoints are and which nodes there are is told in two streams.
+    Who wants Local is left out: where its endpoints are and which nodes there are is told in two streams. So is a world
+    in which a controller was never told of a backend: before the next audit it cannot know.
     """
     if effect.server == "kube":
         _see_backends(truth)
@@ -209,7 +259,7 @@ def s7_nobody_is_sent_nowhere(truth: Truth, effect: Effect) -> Iterator[str]:
         key, v6 = Key(forward.protocol, forward.port), ":" in forward.address
         state = (gateway.name, *_state(found, key, v6=v6))
         sent = {(each.address, each.port) for each in forward.backends}
-        if sent and sent <= _backends(found, key, truth, v6=v6):
+        if sent and sent <= wants.backends(found, key, truth, v6=v6):
             truth.reached.add(state)
         if not sent and state in truth.reached and truth.steady.get(state[1:]) and not truth.backends_missed:
             yield f"{gateway.name} was told that {found.name} has no backends, and it always had"
@@ -218,9 +268,9 @@ def s7_nobody_is_sent_nowhere(truth: Truth, effect: Effect) -> Iterator[str]:
 def _see_backends(truth: Truth) -> None:
     """Remember of every port of every Service whether it has had backends ever since it first had some."""
     for service in truth.services.values():
-        for key, v6 in itertools.product(_keys(service), (False, True)):
+        for key, v6 in itertools.product(wants.keys(service), (False, True)):
             state = _state(service, key, v6=v6)
-            if _backends(service, key, truth, v6=v6):
+            if wants.backends(service, key, truth, v6=v6):
                 truth.steady.setdefault(state, True)
             elif state in truth.steady:
                 truth.steady[state] = False
@@ -228,17 +278,23 @@ def _see_backends(truth: Truth) -> None:
 
 def stays(truth: Truth, effect: Effect) -> Iterator[str]:
     """An address that the world was told stays, unless its owner, or an operator in the cloud, changed something."""
-    if effect.process is None or truth.now < effect.process.deposed_until:
+    if effect.process is None or truth.now < effect.process.deposed_until or truth.uninstalled:
         return
     for name, (before, after) in effect.changed.items():
-        if before is None or after is None or not _wanted(after):
+        if before is None or after is None or not wants.wanted(after):
             continue
         had, has = (each.status.load_balancer.ingress for each in (before, after))
-        if had != has and _settled(truth, before):
+        if had != has and wants.settled(truth, before):
             yield f"{name} lost the address {had[0].ip} without a reason"
-        lost = {_public(truth, port) for port in set(_ports_of(before)) - set(_ports_of(after))}
+        lost = {wants.public(truth, port) for port in set(wants.ports_of(before)) - set(wants.ports_of(after))}
         if lost & {each.ip for each in had}:
             yield f"{name} was given another port while it still showed the address of the old one"
+
+
+def openstack_is_left_alone(truth: Truth, effect: Effect) -> Iterator[str]:
+    """Where an operator lists the addresses, nobody asks OpenStack for anything."""
+    if truth.static and effect.server == "neutron" and effect.process is not None:
+        yield f"{effect.request.what} of {effect.process.name}"
 
 
 def s8_one_generation(truth: Truth, effect: Effect) -> Iterator[str]:
@@ -248,238 +304,10 @@ def s8_one_generation(truth: Truth, effect: Effect) -> Iterator[str]:
         yield f"disk, kernel and VRRP of {gateway.name} are not of one document"
 
 
-AFTER_EVERY_EFFECT: dict[str, Property] = {
-    "stays": stays,  # by what was promised before; S2 writes down what is promised now
-    "S1": s1_one_owner,
-    "one namespace": one_namespace,
-    "S2": s2_acknowledged_first,
-    "S3": s3_needed_is_kept,
-    "S3, gateways": s3_gateways_keep_theirs,
-    "prepared": prepared_first,
-    "S4": s4_fenced,
-    "S5": s5_theirs_is_theirs,
-    "S7": s7_nothing_mapped_is_missing,
-    "S7, backends": s7_nobody_is_sent_nowhere,
-    "S8": s8_one_generation,
-}
-
-
-def at_rest(truth: Truth) -> Iterator[str]:
-    """Every wanted Service is served and published; nothing of ours is without an owner; nobody else is touched."""
-    yield from _wanted_are_served(truth)
-    yield from _nothing_is_left(truth)
-
-
-def _wanted_are_served(truth: Truth) -> Iterator[str]:
-    for service in truth.services.values():
-        if not _wanted(service) or _given_by_others(truth, service):
-            continue
-        public = [_public(truth, port) for port in _ports_of(service)]
-        shown = [each.ip for each in service.status.load_balancer.ingress]
-        if _denied(truth, service):
-            yield from _is_told_no(service)
-            continue
-        if shown != public or [":" in each for each in shown] != [each == "IPv6" for each in _families(service)]:
-            yield f"{service.name} shows {shown}, its ports' addresses are {public}"
-        if asked := service.spec.load_balancer_ip:
-            yield from () if shown == [asked] else (f"{service.name} shows {shown} and asked for {asked}",)
-        if names.FINALIZER not in service.metadata.finalizers:
-            yield f"{service.name} lacks our finalizer"
-        for gateway in _members(truth):
-            if not _serves(gateway, service, truth):
-                yield f"{gateway.name} does not serve all of {service.name}"
-            yield from _wrong_backends(gateway, service, truth)
-        yield from _wrong_conditions(service, truth)
-
-
-def _wrong_backends(gateway: GatewayTwin, service: Service, truth: Truth) -> Iterator[str]:
-    """A gateway sends packets to all backends of a Service, and to nobody else."""
-    for forward in gateway.document.forwards:
-        if forward.service == str(service.name):
-            wanted = _backends(service, Key(forward.protocol, forward.port), truth, v6=":" in forward.address)
-            found = [(each.address, each.port) for each in forward.backends]
-            if sorted(wanted) != found:
-                yield f"{gateway.name} sends {service.name} to {found}, its backends are {sorted(wanted)}"
-            allowed = tuple(sorted(service.spec.load_balancer_source_ranges))
-            if forward.sources != allowed:
-                yield f"{gateway.name} lets {forward.sources} in to {service.name}, which wants {allowed}"
-
-
-def _wrong_conditions(service: Service, truth: Truth) -> Iterator[str]:
-    """Who is served says so; who lacks something, or does not get what it asks for, says that."""
-    said = {each.type: each for each in service.status.conditions}
-    expected = _reason(service, truth)
-    for name in OUR_CONDITIONS:
-        lost = name == OUR_CONDITIONS[-1] and expected in {"NoNodes", "NoNodePort"}
-        if name not in said or said[name].status != ("False" if lost else "True"):
-            yield f"{service.name} does not say whether it is {name}"
-            return
-    reason = said[OUR_CONDITIONS[-1]].reason
-    if reason != expected:
-        yield f"{service.name} says {reason}, and should say {expected}"
-
-
-def _reason(service: Service, truth: Truth) -> str:
-    """What the last of its conditions should say."""
-    families = [each == "IPv6" for each in _families(service)]
-    wanted = list(itertools.product(_keys(service), families))
-    if _layer(service) == "node" and not all(each.node_port for each in service.spec.ports):
-        return "NoNodePort"
-    if _layer(service) == "node" and any(
-        _endpoints(service, key, truth, v6=v6) and not _backends(service, key, truth, v6=v6) for key, v6 in wanted
-    ):
-        return "NoNodes"
-    if not all(_endpoints(service, key, truth, v6=v6) for key, v6 in wanted):
-        return "NoEndpoints"
-    if service.spec.external_traffic_policy == "Local":
-        return "ClientAddressNotKept"  # the gateways of these worlds put the Service's address in its place
-    guarded = any(
-        each.name.namespace == service.name.namespace
-        and each.spec.pod_selector.match_labels.items() <= service.spec.selector.items()
-        for each in truth.policies.values()
-    )
-    return "NetworkPolicyApplies" if guarded and _layer(service) == "pod" else "Programmed"
-
-
-def _backends(service: Service, key: Key, truth: Truth, *, v6: bool) -> set[tuple[str, int]]:
-    """Where packets to a port of a Service, at an address of this family, should go."""
-    ports = [each for each in service.spec.ports if (each.protocol, each.port) == (key.protocol, key.port)]
-    if _layer(service) == "cluster":
-        return set() if v6 else {(service.spec.cluster_ip, key.port)}
-    if _layer(service) == "pod":
-        return _endpoints(service, key, truth, v6=v6)
-    local = {
-        endpoint.node_name
-        for found in _slices(service, truth)
-        if {each.name for each in ports} & {each.name for each in found.ports or ()}
-        for endpoint in found.endpoints or ()
-        if endpoint.conditions.ready
-    }
-    return {
-        (address.address, port.node_port)
-        for node in truth.nodes.values()
-        if "node.kubernetes.io/exclude-from-external-load-balancers" not in node.metadata.labels
-        and ("Ready", "True") in {(each.type, each.status) for each in node.status.conditions}
-        and (service.spec.external_traffic_policy != "Local" or node.metadata.name in local)
-        for address in node.status.addresses
-        if address.type == "InternalIP" and (":" in address.address) is v6
-        for port in ports
-        if port.node_port
-    }
-
-
-def _layer(service: Service) -> str:
-    return service.metadata.annotations.get("openstack.org/mooring-layer", "pod")
-
-
 def _state(service: Service, key: Key, *, v6: bool) -> tuple[object, ...]:
     """A port of a Service for as long as its owner wants the same of it."""
     ports = tuple(service.spec.ports)
-    return service.metadata.uid, key, v6, _layer(service), ports, service.spec.external_traffic_policy
-
-
-def _slices(service: Service, truth: Truth) -> Iterator[EndpointSlice]:
-    for found in truth.slices.values():
-        label = found.metadata.labels.get("kubernetes.io/service-name")
-        if (found.name.namespace, label) == (service.name.namespace, service.name.name):
-            yield found
-
-
-def _endpoints(service: Service, key: Key, truth: Truth, *, v6: bool) -> set[tuple[str, int]]:
-    """The ready endpoints of a Service's port of one family, over all of its slices."""
-    named = {each.name for each in service.spec.ports if (each.protocol, each.port) == (key.protocol, key.port)}
-    return {
-        (address, number.port or 0)
-        for found in _slices(service, truth)
-        for number in found.ports or ()
-        if number.name in named and number.protocol == key.protocol
-        for endpoint in found.endpoints or ()
-        if endpoint.conditions.ready
-        for address in endpoint.addresses
-        if (":" in address) is v6
-    }
-
-
-def _is_told_no(service: Service) -> Iterator[str]:
-    """Who asks for what cannot be had shows nothing, has nothing, and says why."""
-    said = {each.type: each.status for each in service.status.conditions}
-    if service.status.load_balancer.ingress or said.get(names.ALLOCATED) != "False":
-        yield f"{service.name} asks for {service.spec.load_balancer_ip}, which cannot be had, and says {said}"
-
-
-def _given_by_others(truth: Truth, service: Service) -> bool:
-    """Whether it shows an address that no controller gave it, and has no port of ours: it is not our concern."""
-    shown = {each.ip for each in service.status.load_balancer.ingress}
-    ours = truth.published.get(service.metadata.uid, set())
-    return bool(shown) and not shown & ours and not any(port in truth.ports for port in _ports_of(service))
-
-
-def _nothing_is_left(truth: Truth) -> Iterator[str]:
-    wanted = [service for service in truth.services.values() if _wanted(service)]
-    needed = {port for service in wanted for port in _ports_of(service)}
-    yield from _nothing_is_left_in_neutron(truth, needed)
-    served = {str(service.name) for service in wanted}
-    for gateway in _members(truth):
-        gives_way = gateway.name in truth.drained
-        if gateway.machine.daemon.lowered() is not gives_way:
-            yield f"{gateway.name} {'does not give' if gives_way else 'gives'} way"
-        for forward in gateway.document.forwards:
-            if forward.service not in served:
-                yield f"{gateway.name} still serves {forward.service}"
-    for service in truth.services.values():
-        if not _wanted(service):
-            yield from _nothing_is_left_on(service, truth)
-
-
-def _nothing_is_left_in_neutron(truth: Truth, needed: set[PortId]) -> Iterator[str]:
-    """What was not there at the beginning is needed by a Service and bears our tag; what was there still is."""
-    ours = {port.id: port for port in truth.ports.values() if port.device_owner == "" and port.id not in truth.foreign}
-    public = {each.id: each for each in truth.floating_ips.values() if each.id not in truth.foreign}
-    for port in ours.values():
-        if port.id not in needed:
-            yield f"port {port.id} is left, and nobody needs it"
-    for floating_ip in public.values():
-        if floating_ip.port_id not in needed:
-            yield f"floating IP {floating_ip.id} is left, and nobody needs it"
-    for each, tags in [(port.id, port.tags) for port in ours.values()] + [(ip.id, ip.tags) for ip in public.values()]:
-        if names.TAG not in tags:
-            yield f"{each} does not bear our tag"
-    allowed = {each.ip_address for port in ours.values() for each in port.fixed_ips} | {PAIR_OF_OTHERS}
-    for name, port_id in truth.gateway_ports.items():
-        has = {each.ip_address for each in truth.ports[port_id].allowed_address_pairs}
-        should = allowed if name in truth.members else {PAIR_OF_OTHERS}
-        if has != should:
-            yield f"gateway {name} may use {sorted(has)}, and should {sorted(should)}"
-    if missing := truth.foreign - truth.ports.keys() - truth.floating_ips.keys():
-        yield f"{sorted(missing)} of others is gone"
-
-
-def _nothing_is_left_on(service: Service, truth: Truth) -> Iterator[str]:
-    if _strange(service):
-        return
-    if _has_ours(service) or service.deleting:
-        yield f"{service.name} still bears something of ours"
-    said = {each.type: each.reason for each in service.status.conditions if each.type in OUR_CONDITIONS}
-    if said and not (_impossible(service) and said == {OUR_CONDITIONS[0]: "BadAnnotation"}):
-        yield f"{service.name} still bears conditions of ours"
-    shown = {each.ip for each in service.status.load_balancer.ingress}
-    if shown & truth.published.get(service.metadata.uid, set()):
-        yield f"{service.name} still shows an address that was ours"
-
-
-def _members(truth: Truth, *, holders: bool = False) -> list[GatewayTwin]:
-    """The gateways that there should be; with those that hold the addresses, and are on their way out."""
-    return [
-        each
-        for name, each in truth.gateways.items()
-        if name in truth.members or (holders and each.machine.daemon.vrrp is Vrrp.MASTER)
-    ]
-
-
-def _inner(truth: Truth, service: Service) -> set[str]:
-    """The addresses that the gateways serve for a Service."""
-    ports = (truth.ports.get(port) for port in _ports_of(service))
-    return {port.fixed_ips[0].ip_address for port in ports if port}
+    return service.metadata.uid, key, v6, wants.layer(service), ports, service.spec.external_traffic_policy
 
 
 def _published_now(effect: Effect) -> Iterator[Service]:
@@ -511,108 +339,21 @@ def _holds(truth: Truth, effect: Effect, gateway: GatewayTwin) -> bool:
     return gateway.machine.daemon.vrrp is Vrrp.MASTER and (since is None or truth.now < since + GRACE)
 
 
-def _settled(truth: Truth, service: Service) -> bool:
-    """Whether nothing happened to a Service since it was given the address that it shows: no view may lack it.
-
-    Its owner has not changed it, its port and floating IP are there, and no owner of a Service beside it on that port
-    has changed that one.
-    """
-    ports = set(_ports_of(service))
-    shown = {each.ip for each in service.status.load_balancer.ingress}
-    if not shown or not _wanted(service) or not ports <= truth.ports.keys() or _edited(truth, service):
-        return False
-    if shown != {_public(truth, port) for port in ports}:
-        return False
-    beside = [each for each in truth.services.values() if ports & set(_ports_of(each)) and each.name != service.name]
-    return not any(_edited(truth, each) and _keys(each) & _keys(service) for each in beside)
-
-
-def _edited(truth: Truth, service: Service) -> bool:
-    """Whether it wants something else than when it was last given an address."""
-    promised = truth.promised.get(service.metadata.uid)
-    return promised is not None and promised != _wishes(truth, service)
-
-
-def _wishes(truth: Truth, service: Service) -> Promise:
-    keys = frozenset((key.protocol, key.port) for key in _keys(service))
-    return keys, _families(service), truth.turns[service.metadata.uid]
-
-
-def _serves(gateway: GatewayTwin, service: Service, truth: Truth) -> bool:
-    """Whether a gateway serves all that a Service wants, at the address of its port."""
-    ports = [truth.ports.get(port) for port in _ports_of(service)]
-    addresses = [port.fixed_ips[0].ip_address if port else "" for port in ports] or [""]
-    wanted = {(address, key.protocol, key.port) for key in _keys(service) for address in addresses}
-    return wanted <= {
-        (each.address, each.protocol, each.port)
-        for each in gateway.document.forwards
-        if each.service == str(service.name)
-    }
-
-
-# What a Service is and wants is read here independently of the code that is judged.
-
-
-def _wanted(service: Service) -> bool:
-    spec, annotations = service.spec, service.metadata.annotations
-    ours = spec.type == "LoadBalancer" and spec.load_balancer_class == names.GATEWAY_CLASS
-    meant = ours and service.metadata.deletion_timestamp is None and annotations.get(names.MANAGED) != "false"
-    return meant and not _impossible(service)
-
-
-def _strange(service: Service) -> bool:
-    """Of another class, and not held by us, whatever was copied into it."""
-    spec = service.spec
-    other = spec.type == "LoadBalancer" and spec.load_balancer_class != names.GATEWAY_CLASS
-    return other and names.FINALIZER not in service.metadata.finalizers
-
-
-def _impossible(service: Service) -> bool:
-    """It says something that cannot be."""
-    return _layer(service) not in {"pod", "node", "cluster"}
-
-
-def _denied(truth: Truth, service: Service) -> bool:
-    """Whether it asks for an address that there is not, that is in use by others, or that carries who is in its way."""
-    asked = service.spec.load_balancer_ip
-    found = next((each for each in truth.floating_ips.values() if each.floating_ip_address == asked), None)
-    if not asked or found is None or found.description not in {truth.mark, ""}:
-        return bool(asked)
-    beside = [each for each in truth.services.values() if found.port_id in _ports_of(each) and _wanted(each)]
-    rivals = [each for each in beside if each.name.namespace != service.name.namespace or _keys(each) & _keys(service)]
-    return service not in beside and bool(rivals)
-
-
-def _families(service: Service) -> tuple[str, ...]:
-    return service.spec.ip_families or ("IPv4",)
-
-
-def _public(truth: Truth, port: PortId) -> str:
-    """Where a port is reached: by its floating IP, or by its own address of IPv6."""
-    found = truth.ports.get(port)
-    own = found.fixed_ips[0].ip_address if found and found.fixed_ips else ""
-    floating = (each.floating_ip_address for each in truth.floating_ips.values() if each.port_id == port)
-    return own if ":" in own else next(floating, "")
-
-
-def _has_ours(service: Service) -> bool:
-    """Our annotations (an opt-out is its owner's), or the finalizer that we rely on."""
-    annotations = service.metadata.annotations
-    managed = annotations.get(names.MANAGED) == "true"
-    return managed or names.PORT in annotations or names.FINALIZER in service.metadata.finalizers
-
-
-def _ports_of(service: Service) -> tuple[PortId, ...]:
-    return tuple(PortId(each) for each in service.metadata.annotations.get(names.PORT, "").split(",") if each)
-
-
-def _keys(service: Service) -> set[Key]:
-    return {Key(each.protocol, each.port) for each in service.spec.ports}
-
-
-def _theirs(service: Service) -> tuple[object, ...]:
-    meta = service.metadata
-    annotations = {name: text for name, text in meta.annotations.items() if name not in OUR_ANNOTATIONS}
-    finalizers = [each for each in meta.finalizers if each not in OUR_FINALIZERS]
-    conditions = [each for each in service.status.conditions if each.type not in OUR_CONDITIONS]
-    return meta.labels, annotations, finalizers, service.spec, conditions
+AFTER_EVERY_EFFECT: dict[str, Property] = {
+    "stays": stays,  # by what was promised before; S2 writes down what is promised now
+    "S1": s1_one_owner,
+    "one namespace": one_namespace,
+    "S2": s2_acknowledged_first,
+    "let in": let_in_first,
+    "groups": security_group.only_ours,
+    "S3": s3_needed_is_kept,
+    "S3, gateways": s3_gateways_keep_theirs,
+    "prepared": prepared_first,
+    "S4": s4_fenced,
+    "S4, leaders": s4_newest_leader_wins,
+    "S5": s5_theirs_is_theirs,
+    "S7": s7_nothing_mapped_is_missing,
+    "S7, backends": s7_nobody_is_sent_nowhere,
+    "S8": s8_one_generation,
+    "no OpenStack": openstack_is_left_alone,
+}

@@ -14,12 +14,20 @@ Deeds = Callable[[World, random.Random], Awaitable[None]]
 
 
 class Scenario(Struct, frozen=True):
-    """`addresses`: how many are enough for what is left at the end; more are waste."""
+    """`addresses`: how many are enough for what is left at the end; more are waste.
+
+    `depends`: what the user does depends on what was given, so that the end is not the same whatever happens.
+    """
 
     name: str
     deeds: Deeds
     controllers: int = 1
     addresses: int | None = None
+    group: bool = False
+    """Whether the security group on the gateways' ports is the controllers' to keep."""
+    observes: bool = False
+    """The controllers are configured to observe when it begins."""
+    depends: bool = False
 
     def run(self, world: World, seed: int) -> None:
         async def deeds(world: World) -> None:
@@ -117,11 +125,12 @@ async def _unmap(world: World, _chance: random.Random) -> None:
 
 
 async def _move(world: World, _chance: random.Random) -> None:
-    """A Service wants a port that another one has on their address: it has to move."""
+    """A Service wants a port that another one has on their address: it has to move. Gateways get other names."""
     user = User(world)
     user.expose("web", "80/TCP")
     user.expose("shop", "443/TCP")
     await user.wait(2.0)
+    user.rename_gateways()
     user.change_ports("web", "443/TCP", "8080/TCP")
 
 
@@ -153,6 +162,54 @@ async def _wish(world: World, _chance: random.Random) -> None:
     user.delete("own")
 
 
+async def _choose(world: World, _chance: random.Random) -> None:
+    """Addresses from where their owners choose: at once, later, and where nobody may choose."""
+    world.offer_choice()
+    user = User(world)
+    chosen = {names.SUBNET: "fast", names.FLOATING_NETWORK: "partners"}
+    user.expose("web", "80/TCP")
+    user.expose("fast", "443/TCP", annotations=chosen)
+    user.expose("denied", "8080/TCP", annotations={names.SUBNET: "theirs"})
+    await user.wait(3.0)
+    for annotation, text in chosen.items():
+        user.annotate("web", annotation, text)
+    user.expose("plain", "443/TCP")
+
+
+async def _static(world: World, _chance: random.Random) -> None:
+    """Addresses of a list: shared, asked for, of both families, used up, and given to who waits when one is free."""
+    world.list_addresses("192.0.2.9-192.0.2.10", "2001:db8::5")
+    user = User(world)
+    user.expose("web", "80/TCP")
+    user.pods("web", "10.244.1.5")
+    user.expose("other/web", "80/TCP")
+    user.expose("both", "443/TCP", ipFamilies=["IPv4", "IPv6"])
+    await user.wait(2.0)
+    user.expose("late", "80/TCP")
+    user.expose("api", "8080/TCP", loadBalancerIP=user.shown("web"))
+    user.expose("other/thief", "81/TCP", loadBalancerIP=user.shown("web"))
+    await user.wait(1.0)
+    user.delete("web")
+
+
+async def _static_changed(world: World, _chance: random.Random) -> None:
+    """A list loses an address that is in use and gets others; the leader dies; who had it goes; it is listed again."""
+    world.list_addresses("192.0.2.9", "192.0.2.10")
+    user = User(world)
+    user.expose("web", "80/TCP")
+    user.expose("shop", "80/TCP")
+    user.pods("web", "10.244.1.5")
+    await user.wait(2.0)
+    world.list_addresses("192.0.2.10", "192.0.2.12")
+    user.expose("new", "80/TCP")
+    user.expose("asks", "80/TCP", loadBalancerIP="192.0.2.9")
+    await user.wait(1.0)
+    await user.kill_leader()
+    user.delete("web")
+    await user.wait(1.0)
+    world.list_addresses("192.0.2.9-192.0.2.12")
+
+
 async def _restart(world: World, _chance: random.Random) -> None:
     """Services come while a new leader has just begun to look around; they want what others already have."""
     user = User(world)
@@ -165,6 +222,81 @@ async def _restart(world: World, _chance: random.Random) -> None:
     user.expose("bbb", "443/TCP")
     await user.wait(0.3)
     user.expose("ccc", "443/TCP", "80/TCP")
+
+
+async def _again(world: World, _chance: random.Random) -> None:
+    """A Service is deleted, and made again from what `kubectl get` had told: its port is on its way out, and stays."""
+    user = User(world)
+    user.expose("web", "80/TCP")
+    await user.wait(2.0)
+    told = user.annotations("web")
+    user.delete("web")
+    await user.wait(3.0)
+    user.expose("back", "80/TCP", annotations=told)
+
+
+async def _lost(world: World, _chance: random.Random) -> None:
+    """An operator deletes the floating IP of one Service, and the port of another."""
+    user = User(world)
+    user.expose("web", "80/TCP")
+    user.expose("shop", "80/TCP")
+    await user.wait(3.0)
+    user.lose("floatingips", "web")
+    user.lose("ports", "shop")
+
+
+async def _lost_all(world: World, _chance: random.Random) -> None:
+    """An operator deletes the ports of a Service of two families, and port and floating IP of another at once."""
+    user = User(world)
+    user.expose("web", "80/TCP", ipFamilies=["IPv6"])
+    user.expose("shop", "80/TCP")
+    user.expose("mail", "80/TCP")
+    await user.wait(3.0)
+    user.lose("ports", "web")
+    user.lose("floatingips", "shop")
+    user.lose("ports", "shop")
+    user.take_off("mail")
+
+
+async def _lost_plain(world: World, _chance: random.Random) -> None:
+    """Where addresses are reached without floating IPs, an operator deletes the port of a Service."""
+    world.without_floating_ips()
+    user = User(world)
+    user.expose("web", "80/TCP")
+    user.expose("shop", "80/TCP")
+    await user.wait(3.0)
+    user.lose("ports", "web")
+
+
+async def _lease_gone(world: World, _chance: random.Random) -> None:
+    """Somebody deletes the Lease while it is held, in the middle of work."""
+    user = User(world)
+    user.expose("web", "80/TCP")
+    await user.wait(2.0)
+    user.expose("shop", "443/TCP")
+    await user.wait(0.05)
+    user.delete_lease()
+    user.delete("web")
+    await user.wait(1.0)
+    user.expose("mail", "25/TCP")
+
+
+async def _restored(world: World, _chance: random.Random) -> None:
+    """The content of etcd is put back: who came since is gone, who went is back, who got an address has none."""
+    user = User(world)
+    user.expose("old", "80/TCP")
+    user.expose("gone", "443/TCP")
+    await user.wait(2.0)
+    user.expose("new", "8080/TCP")
+    backup = user.back_up()
+    await user.wait(1.0)
+    user.delete("gone")
+    for name in ("one", "two", "three", "four"):
+        user.expose(name, "80/TCP")
+    await user.wait(3.0)
+    user.restore(backup)
+    await user.wait(1.0)
+    user.expose("late", "25/TCP")
 
 
 async def _two_services(world: World) -> User:
@@ -215,6 +347,78 @@ async def _gateway_back(world: World, _chance: random.Random) -> None:
     await user.wait(TIMES.heartbeat + 2.0)
     world.crash_leader()
     world.configure("g1")
+
+
+async def _group(world: World, _chance: random.Random) -> None:
+    """A port is opened, another one beside it, the first is closed; then a gateway goes."""
+    user = User(world)
+    world.elects = True
+    user.expose("web", "80/TCP")
+    await user.wait(2.0)
+    user.change_ports("web", "443/TCP", "53/UDP")
+    await user.wait(1.0)
+    world.configure("g2")
+
+
+async def _group_given_up(world: World, _chance: random.Random) -> None:
+    """The group is there, a gateway's port loses it and somebody opens everything, and then it is nobody's to keep."""
+    user = User(world)
+    user.expose("web", "80/TCP")
+    await user.wait(2.0)
+    user.meddle_with_group()
+    await user.wait(1.0)
+    world.keep_group(kept=False)
+
+
+async def _first_look(world: World, _chance: random.Random) -> None:
+    """Controllers observe a cluster in which Services come and change; then they are to act."""
+    user = User(world)
+    user.expose("web", "80/TCP")
+    user.pods("web", "10.244.1.5")
+    await user.wait(2.0)
+    user.expose("shop", "443/TCP")
+    user.change_ports("web", "80/TCP", "8080/TCP")
+    await user.wait(2.0)
+    world.turn(acts=True)
+    user.expose("late", "25/TCP")
+
+
+async def _second_thought(world: World, _chance: random.Random) -> None:
+    """Controllers act, are to observe while a Service is on its way and another one goes, and act again."""
+    user = User(world)
+    user.expose("web", "80/TCP")
+    user.pods("web", "10.244.1.5")
+    await user.wait(2.0)
+    user.expose("shop", "80/TCP")
+    await user.wait(0.1)
+    world.turn(acts=False)
+    user.delete("web")
+    await user.wait(5.0)
+    user.expose("mail", "25/TCP")
+    await user.wait(TIMES.audit)
+    world.turn(acts=True)
+
+
+async def _leave(world: World, *, keep: bool) -> None:
+    """Services of all kinds, one of them on its way out and held by somebody else; then everything is removed."""
+    user = await _two_services(world)
+    user.expose("theirs", "80/TCP", ours=False)
+    user.set_status("theirs", "198.51.100.7")
+    user.say("web")
+    user.hold("shop")
+    user.delete("shop")
+    await user.wait(0.5)
+    user.expose("late", "25/TCP")
+    await user.wait(0.1)
+    await world.uninstall(keep=keep)
+
+
+async def _uninstall(world: World, _chance: random.Random) -> None:
+    await _leave(world, keep=False)
+
+
+async def _uninstall_keeping(world: World, _chance: random.Random) -> None:
+    await _leave(world, keep=True)
 
 
 async def _churn(world: World, chance: random.Random) -> None:
@@ -398,7 +602,11 @@ SCENARIOS = {
         Scenario("move", _move, addresses=2),
         Scenario("restart", _restart, addresses=3),
         Scenario("dual", _dual),
-        Scenario("wish", _wish),
+        Scenario("wish", _wish, depends=True),
+        Scenario("choose", _choose, addresses=2),
+        Scenario("static", _static, depends=True),
+        Scenario("static-changed", _static_changed, depends=True),
+        Scenario("two-static-changed", _static_changed, controllers=2, depends=True),
         Scenario("two", _share, controllers=2, addresses=2),
         Scenario("two-unmap", _unmap, controllers=2, addresses=0),
         Scenario("drain", _drain, addresses=2),
@@ -406,7 +614,22 @@ SCENARIOS = {
         Scenario("gateway-removed", _gateway_removed, addresses=2),
         Scenario("gateway-back", _gateway_back, addresses=1),
         Scenario("two-gateway-removed", _gateway_removed, controllers=2, addresses=2),
+        Scenario("group", _group, addresses=1, group=True),
+        Scenario("group-given-up", _group_given_up, addresses=1, group=True),
+        Scenario("two-group", _group, controllers=2, addresses=1, group=True),
+        Scenario("first-look", _first_look, addresses=1, observes=True),
+        Scenario("two-second-thought", _second_thought, controllers=2, addresses=2, depends=True),
+        Scenario("uninstall", _uninstall, addresses=0),
+        Scenario("uninstall-keeping", _uninstall_keeping),
+        Scenario("again", _again, addresses=1),
+        Scenario("lost", _lost, addresses=2),
+        Scenario("lost-all", _lost_all, depends=True),
+        Scenario("lost-plain", _lost_plain),
+        Scenario("two-lease-gone", _lease_gone, controllers=2, addresses=1),
+        Scenario("restored", _restored),
+        Scenario("two-restored", _restored, controllers=2),
         Scenario("churn", _churn),
+        Scenario("churn-group", _churn, group=True),
         Scenario("two-churn", _churn, controllers=2),
     )
 }

@@ -25,6 +25,7 @@ PAUSE = 40.0
 END = b"k8s.io/initial-events-end"
 STATES = {HTTPStatus.OK, HTTPStatus.CONFLICT}
 WRONG = b'{"items": 7, "metadata": "none"}'
+WRONG_EVENT = b'{"type": "MODIFIED", "object": 7}\n'
 
 
 class Server(Protocol):
@@ -58,9 +59,15 @@ class Surroundings(Protocol):
 
     def answers_late(self) -> bool: ...
 
-    def crash(self, process: Process) -> None: ...
+    def crash(self, process: Process, *, lag: int = 0) -> None: ...
+
+    def expire(self, server: str) -> None: ...
+
+    def expired(self, server: str) -> bool: ...
 
     def pause(self, process: Process, seconds: float) -> None: ...
+
+    def wake(self) -> None: ...
 
 
 class Seam:
@@ -76,6 +83,7 @@ class Seam:
         if fault is not None:
             return await self._faulty(request, fault)
         await self._travel()
+        self._check_certificate()
         response = self._carry_out(request)
         if self._world.answers_late():
             await self._travel()
@@ -89,13 +97,16 @@ class Seam:
             await asyncio.sleep(request.seconds)
             raise NoAnswer("simulated")
         await self._stumble(fault)
+        self._check_certificate()
         if fault in STATUS:
             return Refused(STATUS[fault])
-        stream = SimulatedStream(
-            self, request, self._server.open(request), lag=0 if fault is None else STALE.get(fault, 0)
-        )
+        behind = asyncio.get_running_loop().time() < self._process.lags_until
+        lag = self._process.lag if behind else 0 if fault is None else STALE.get(fault, 0)
+        stream = SimulatedStream(self, request, self._server.open(request), lag=lag)
         if fault is Fault.CRASH_AFTER:
             await self.die()
+        if fault is Fault.PAUSE_AFTER:
+            await self.pause()
         return stream
 
     def point(self, request: Request, possible: tuple[Fault, ...]) -> Fault | None:
@@ -114,9 +125,18 @@ class Seam:
     async def latency(self) -> None:
         await self._travel()
 
-    async def die(self) -> None:
-        self._world.crash(self._process)
+    async def die(self, *, lag: int = 0) -> None:
+        self._world.crash(self._process, lag=lag)
         raise asyncio.CancelledError
+
+    def _check_certificate(self) -> None:
+        if self._world.expired(self._server.name):
+            raise NotSent("simulated: the certificate has expired")
+
+    async def pause(self) -> None:
+        """Stop the process; what this task does next is done after that."""
+        self._world.pause(self._process, PAUSE)
+        await self._travel()
 
     def disturb(self, fault: Fault) -> None:
         self._server.disturb(fault)
@@ -136,13 +156,20 @@ class Seam:
         """What may happen before a request leaves."""
         if fault is Fault.CRASH_BEFORE:
             await self.die()
+        if fault is Fault.CRASH_STALE:
+            await self.die(lag=max(STALE.values()))
+        if fault is Fault.EXPIRED:
+            self._world.expire(self._server.name)
         if fault is Fault.PAUSE:
             self._world.pause(self._process, PAUSE)
+        if fault is Fault.WAKE:
+            self._world.wake()
         await asyncio.sleep(LONG if fault is Fault.DELAY else self._world.latency())
         self.check()
 
     async def _faulty(self, request: Request, fault: Fault) -> Response:
         await self._stumble(fault)
+        self._check_certificate()
         match fault:
             case Fault.NOT_SENT:
                 raise NotSent("simulated")
@@ -165,9 +192,13 @@ class Seam:
         match fault:
             case Fault.CRASH_AFTER:
                 await self.die()
+            case Fault.PAUSE_AFTER:
+                await self.pause()
             case Fault.TIMEOUT_AFTER:
                 await asyncio.sleep(request.seconds)
                 raise NoAnswer("simulated")
+            case Fault.RESET:
+                raise NoAnswer("simulated: connection reset")
             case Fault.ERROR_AFTER:
                 return Response(HTTPStatus.INTERNAL_SERVER_ERROR)
             case Fault.CUT:
@@ -301,12 +332,16 @@ class SimulatedStream:
         match fault:
             case Fault.CRASH_BEFORE:
                 await self._seam.die()
+            case Fault.PAUSE:
+                await self._seam.pause()
             case Fault.EVENT_LOST:
                 return await self.read()
             case Fault.EVENT_TWICE:
                 self._lines.appendleft(line)
             case Fault.EVENT_LATE:
                 await asyncio.sleep(PAUSE)
+            case Fault.EVENT_WRONG:
+                return WRONG_EVENT
             case Fault.EVENT_SWAPPED:
                 await self._fill()
                 return (self._lines.popleft() if self._lines else b"") + line

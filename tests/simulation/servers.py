@@ -10,7 +10,7 @@ from mooring.cloud.twin.state import Caller
 from mooring.kube.twin.server import KubeTwin, Whole
 from mooring.kube.twin.watching import Subscription
 from mooring.wire.http import Request, Response, Stream
-from tests.simulation.faults import ANY_CALL, GATEWAY_READS, GATEWAY_WRITES, OPENS, READS, WRITES, Fault
+from tests.simulation.faults import ANY_CALL, GATEWAY_READS, GATEWAY_WRITES, LISTS, OPENS, READS, WRITES, Fault
 from tests.simulation.gateway import GatewayTwin
 from tests.simulation.process import Process
 
@@ -35,7 +35,7 @@ class KubeServer:
             return WRITES
         if request.what.startswith("watch"):
             return OPENS
-        return READS if request.what.startswith("get") else ANY_CALL  # a list without a version is never stale
+        return READS if request.what.startswith("get") else LISTS  # a list without a version is never stale
 
     def handle(self, process: Process, request: Request) -> Response:
         if not request.writes:
@@ -61,7 +61,7 @@ class KubeServer:
 class NeutronServer:
     name = "neutron"
 
-    def __init__(self, twin: NeutronTwin, caller: Caller, judge: Judge) -> None:
+    def __init__(self, twin: NeutronTwin, caller: Callable[[], Caller], judge: Judge) -> None:
         self._twin = twin
         self._caller = caller
         self._judge = judge
@@ -71,8 +71,8 @@ class NeutronServer:
 
     def handle(self, process: Process, request: Request) -> Response:
         if not request.writes:
-            return self._twin.handle(request, self._caller)
-        return self._judge(process, self.name, request, lambda: self._twin.handle(request, self._caller))
+            return self._twin.handle(request, self._caller())
+        return self._judge(process, self.name, request, lambda: self._twin.handle(request, self._caller()))
 
     def handle_stale(self, request: Request, back: int) -> Response:
         raise NotImplementedError

@@ -1,18 +1,20 @@
 """What is promised in seconds, on virtual time and without faults: endpoints, gateways and addresses are followed."""
 
+from collections import Counter
 from collections.abc import Callable
 
 import pytest
 
+from mooring.cloud.twin.state import Caller
 from mooring.model import names
-from mooring.model.cloud import FloatingIp, Port
+from mooring.model.cloud import FloatingIp, Port, ProjectId
 from mooring.model.config import Services
 from mooring.model.gateway import Vrrp
 from mooring.model.kubernetes import Name, Service
 from tests.simulation.explore import Scripted
 from tests.simulation.faults import Fault
 from tests.simulation.user import User
-from tests.simulation.world import TIMES, World
+from tests.simulation.world import MEMBER, TIMES, World
 from tests.surveying import backup, operate
 
 SOON = 0.5
@@ -51,6 +53,39 @@ def test_packets_follow_the_endpoints_at_once() -> None:
             await user.wait(SOON)
             assert backends(world) == [sorted(" ".join(pods).split())] * 2
         assert TIMES.audit / 10 > SOON
+
+    World(1, Scripted({})).run(deeds)
+
+
+def test_what_goes_goes_also_while_a_gateways_list_of_addresses_is_full() -> None:
+    """Neutron allows for ten addresses beside a port's own: what goes makes room for what is needed."""
+
+    async def deeds(world: World) -> None:
+        user = User(world)
+        user.expose("web", "80/TCP")
+        user.expose("shop", "80/TCP")
+        await user.wait(3.0)
+        gone = service(world, "shop").metadata.annotations[names.PORT]
+        full = [{"ip_address": f"192.0.2.{number}"} for number in range(10)]
+        world.truth.pairs_taken = True
+        gateway = f"ports/{world.place.gateways[0]}"
+        operate(world, "PUT", gateway, {"port": {"allowed_address_pairs": full}})
+        user.delete("shop")
+        await user.wait(TIMES.before_deletion + 3 * TIMES.audit)
+        assert gone not in world.truth.ports
+        user.take_pairs()
+
+    World(1, Scripted({})).run(deeds)
+
+
+def test_who_stops_to_be_a_load_balancer_is_let_go_at_once() -> None:
+    async def deeds(world: World) -> None:
+        user = User(world)
+        await served(user, world)
+        user.hide("web")
+        await user.wait(SOON)
+        assert [gateway.document.forwards for gateway in world.gateways.values()] == [(), ()]
+        assert names.FINALIZER not in service(world, "web").metadata.finalizers
 
     World(1, Scripted({})).run(deeds)
 
@@ -317,7 +352,7 @@ def test_nobody_is_sent_to_a_gateway_of_which_nothing_is_known() -> None:
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_a_service_costs_three_writes_and_a_new_address_a_few_calls(count: int) -> None:
-    """Managed, port, status; and in OpenStack two POST, a GET and a PUT for each gateway, and a tag for each thing."""
+    """Managed, port, status; and in OpenStack two POST, a PUT for each gateway, and a tag for each thing."""
 
     async def deeds(world: World) -> None:
         user = User(world)
@@ -333,7 +368,7 @@ def test_a_service_costs_three_writes_and_a_new_address_a_few_calls(count: int) 
         assert writes == ["patch services", "patch services", "patch services/status"]
         cloud = [what for what in since if what.split()[0] in {"create", "update", "get", "tag"} and "s" in what]
         neutron = sorted(what for what in cloud if what.split()[-1] in {"ports", "floatingips"})
-        new = ["create floatingips", "create ports", *["get ports"] * 2, "tag floatingips", "tag ports"]
+        new = ["create floatingips", "create ports", "tag floatingips", "tag ports"]
         assert neutron == ([] if count == 1 else sorted([*new, *["update ports"] * 2]))
 
     World(1, Scripted({})).run(deeds)
@@ -399,6 +434,170 @@ def test_what_services_let_go_is_cleaned_up_however_much_it_is() -> None:
     World(1, Scripted({})).run(deeds)
 
 
+def test_the_eleventh_address_is_refused_before_anything_is_made_and_given_when_there_is_room() -> None:
+    """A gateway's port may have two pairs, and one is somebody else's."""
+
+    async def deeds(world: World) -> None:
+        user = User(world)
+        await served(user, world)
+        user.expose("late", "80/TCP")
+        before = len(world.trace)
+        await user.wait(2 * TIMES.audit)
+        assert reasons(world, "late") == ["Accepted", "PairsLimit", "WaitingForAddress"]
+        assert "create ports" not in {step.what for step in world.trace[before:]}
+        user.expose("beside", "81/TCP")
+        await user.wait(1.0)
+        assert service(world, "beside").status.load_balancer.ingress, "it needs no new address"
+        user.delete("web")
+        user.delete("beside")
+        await user.wait(TIMES.before_deletion + 2 * TIMES.audit)
+        assert service(world, "late").status.load_balancer.ingress
+
+    World(1, Scripted({}), pairs=2).run(deeds)
+
+
+def test_a_limit_that_neutron_has_and_nobody_knew_of_is_told_by_its_name() -> None:
+    """Nine addresses fit beside the pair of others."""
+
+    async def deeds(world: World) -> None:
+        user = User(world)
+        for number in range(10):
+            user.expose(f"s{number}", "80/TCP")
+        await user.wait(TIMES.audit)
+        told = Counter(reasons(world, f"s{number}")[1] for number in range(10))
+        assert told == {"Allocated": 9, "PairsLimit": 1}
+        user.delete("s0")
+        await user.wait(TIMES.before_deletion + 2 * TIMES.audit)
+
+    World(1, Scripted({})).run(deeds)
+
+
+@pytest.mark.parametrize("kind", ["port", "floatingip"])
+def test_a_quota_that_is_spent_is_known_before_anything_is_asked_for(kind: str) -> None:
+    """Room for one more; who comes next is told so without a call, and served when there is room again."""
+
+    async def deeds(world: World) -> None:
+        user = User(world)
+        await user.wait(5.0)
+        every = world.truth.ports if kind == "port" else world.truth.floating_ips
+        user.limit(**{kind: 1 + sum(each.project_id == MEMBER.project for each in every.values())})
+        await user.wait(2 * TIMES.audit)
+        await served(user, world)
+        before = len(world.trace)
+        user.expose("late", "80/TCP")
+        await user.wait(2 * TIMES.audit)
+        assert reasons(world, "late") == ["Accepted", "QuotaExceeded", "WaitingForAddress"]
+        asked = {step.what for step in world.trace[before:] if step.what.startswith("create ")}
+        assert asked.isdisjoint({"create ports", "create floatingips"})
+        user.limit(**{kind: -1})
+        await user.wait(2 * TIMES.audit)
+        assert service(world, "late").status.load_balancer.ingress
+
+    World(1, Scripted({})).run(deeds)
+
+
+def test_a_group_that_cannot_be_opened_is_told_and_nobody_is_sent_to_a_closed_port() -> None:
+    async def deeds(world: World) -> None:
+        user = User(world)
+        user.limit(security_group_rule=8)  # four of the default group's, two of the operator's, two of a new one
+        user.expose("web", "80/TCP")
+        await user.wait(TIMES.audit)
+        assert not service(world, "web").status.load_balancer.ingress
+        assert reasons(world, "web") == ["Accepted", "Allocated", "NotLetIn"]
+        user.limit(security_group_rule=-1)
+        await user.wait(TIMES.audit)
+        assert service(world, "web").status.load_balancer.ingress
+        assert reasons(world, "web") == ["Accepted", "Allocated", "NoEndpoints"]
+
+    World(1, Scripted({}), group=True).run(deeds)
+
+
+def test_a_stateful_group_on_a_gateway_is_told_and_once_it_is_gone_all_goes_on() -> None:
+    """Neutron has groups with memory and without on different ports only."""
+
+    async def deeds(world: World) -> None:
+        user = User(world)
+        groups = [each for each in world.truth.groups.values() if each.project_id == MEMBER.project]
+        default, operators = ([each.id for each in groups if each.stateful is way] for way in (True, False))
+        port = world.place.gateways[0]
+        user.put_groups(port, default)
+        for number in range(1, 4):
+            user.expose(f"s{number}", f"{number}/TCP")
+        before = len(world.trace)
+        await user.wait(TIMES.audit - 5.0)
+        tried = [step for step in world.trace[before:] if step.what == "update ports" and step.path.endswith(port)]
+        assert [reasons(world, f"s{number}")[2] for number in range(1, 4)] == ["NotLetIn"] * 3
+        assert len(tried) <= 6, "what was refused is not asked for again at once"
+        user.put_groups(port, operators)
+        await user.wait(2 * TIMES.audit)
+        assert service(world, "s3").status.load_balancer.ingress
+
+    World(1, Scripted({}), group=True).run(deeds)
+
+
+def test_the_group_costs_nothing_for_ports_that_are_open_already() -> None:
+    """One call lets a new port in; one that others have, or that answers come to anyway, needs none."""
+
+    async def deeds(world: World) -> None:
+        user = User(world)
+        await served(user, world)
+        await user.wait(5.0)
+
+        async def calls(name: str, port: str) -> list[str]:
+            before = len(world.trace)
+            user.expose(name, port)
+            await user.wait(0.9)
+            assert service(world, name).status.load_balancer.ingress
+            return [step.what for step in world.trace[before:] if "security_group_rules" in step.what]
+
+        assert await calls("high", "8080/TCP") == []
+        assert await calls("same", "80/TCP") == []
+        assert await calls("new", "443/TCP") == ["create many security_group_rules"]
+
+    World(1, Scripted({}), group=True).run(deeds)
+
+
 def ours(world: World) -> list[Port | FloatingIp]:
     every: list[Port | FloatingIp] = [*world.truth.ports.values(), *world.truth.floating_ips.values()]
     return [each for each in every if each.description == world.truth.mark]
+
+
+@pytest.mark.parametrize("dies", [False, True], ids=["the same leader", "a new leader"])
+def test_a_neutron_that_says_it_has_nothing_is_not_believed(dies: bool) -> None:  # noqa: FBT001 - a case
+    """As one does whose policies are not loaded yet: whoever asks is somebody whom it does not know."""
+
+    async def deeds(world: World) -> None:
+        user = User(world)
+        await served(user, world)
+        await user.wait(TIMES.audit)
+        given = service(world, "web")
+        made = set(world.truth.ports)
+        world.account = Caller(ProjectId("5c" * 16))
+        if dies:
+            world.crash_leader()
+        await user.wait(3 * TIMES.audit)
+        assert service(world, "web") == given
+        world.account = MEMBER
+        user.pods("web", "10.244.1.7")
+        await user.wait(2 * TIMES.audit)
+        assert service(world, "web") == given
+        assert backends(world) == [["10.244.1.7"]] * 2
+        assert set(world.truth.ports) == made
+
+    World(1, Scripted({})).run(deeds)
+
+
+def test_a_floating_ip_that_somebody_took_off_its_port_is_put_back() -> None:
+    """The Service shows its address, and gets it back."""
+
+    async def deeds(world: World) -> None:
+        user = User(world)
+        await served(user, world)
+        await user.wait(TIMES.audit)
+        given, made = service(world, "web").status.load_balancer, set(world.truth.floating_ips)
+        user.take_off("web")
+        await user.wait(2 * TIMES.audit)
+        assert service(world, "web").status.load_balancer == given
+        assert set(world.truth.floating_ips) == made
+
+    World(1, Scripted({})).run(deeds)

@@ -3,13 +3,13 @@
 import asyncio
 import random
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import pytest
 
 from mooring.core import roster
 from mooring.wire.http import NO_HEADERS, NoAnswer, NotSent, Request, Response, Stream
-from tests.simulation.faults import EVENTS, OPENS, STALE, STATUS, WRITES, Fault
+from tests.simulation.faults import CRASHES, EVENTS, OPENS, PAUSES, REFUSALS, STALE, STATUS, WRITES, Fault
 from tests.simulation.gateway import GatewayTwin
 from tests.simulation.loop import run_virtually
 from tests.simulation.process import Process
@@ -41,7 +41,8 @@ class Server:
 
     name = "server"
 
-    def __init__(self) -> None:
+    def __init__(self, stream: Callable[[], Stream] = Lines) -> None:
+        self._stream = stream
         self.done = 0
         self.stale = 0
         self.disturbed: list[Fault] = []
@@ -58,7 +59,7 @@ class Server:
         return Response(200, body=b"{}")
 
     def open(self, request: Request) -> Stream:  # noqa: ARG002 - all alike
-        return Lines()
+        return self._stream()
 
     def disturb(self, fault: Fault) -> None:
         self.disturbed.append(fault)
@@ -70,6 +71,8 @@ class Around:
     def __init__(self, fault: Fault | None) -> None:
         self._fault = fault
         self.crashed = False
+        self.lag = 0
+        self.without_certificate = ""
         self.points: list[str] = []
         self.paused = 0.0
 
@@ -88,12 +91,21 @@ class Around:
     def answers_late(self) -> bool:
         return True
 
-    def crash(self, process: Process) -> None:
-        self.crashed = True
+    def crash(self, process: Process, *, lag: int = 0) -> None:
+        self.crashed, self.lag = True, lag
         process.kill()
+
+    def expire(self, server: str) -> None:
+        self.without_certificate = server
+
+    def expired(self, server: str) -> bool:
+        return self.without_certificate == server
 
     def pause(self, process: Process, seconds: float) -> None:  # noqa: ARG002 - there is one
         self.paused = seconds
+
+    def wake(self) -> None:
+        self.paused = 0.0
 
 
 class Scene:
@@ -128,10 +140,14 @@ WHOLE = Response(201, body=b'{"made": true}')
         (None, WHOLE, 1),
         (Fault.CRASH_BEFORE, "CancelledError", 0),
         (Fault.CRASH_AFTER, "CancelledError", 1),
+        (Fault.CRASH_STALE, "CancelledError", 0),
         (Fault.PAUSE, WHOLE, 1),
+        (Fault.PAUSE_AFTER, WHOLE, 1),
         (Fault.NOT_SENT, "NotSent", 0),
+        (Fault.EXPIRED, "NotSent", 0),
         (Fault.TIMEOUT_BEFORE, "NoAnswer", 0),
         (Fault.TIMEOUT_AFTER, "NoAnswer", 1),
+        (Fault.RESET, "NoAnswer", 1),
         (Fault.LATE, "NoAnswer", 0),
         (Fault.ERROR_AFTER, Response(500), 1),
         (Fault.CUT, Response(201, body=b'{"made"'), 1),
@@ -143,8 +159,33 @@ def test_what_is_done_and_what_is_learnt(fault: Fault | None, answer: Response |
     found, scene = outcome(fault)
     assert found == answer
     assert scene.server.done == done
-    assert scene.world.crashed is (fault in {Fault.CRASH_BEFORE, Fault.CRASH_AFTER})
-    assert scene.world.paused == (PAUSE if fault is Fault.PAUSE else 0.0)
+    assert scene.world.crashed is (fault in {*CRASHES, Fault.CRASH_STALE})
+    assert scene.world.lag == (5 if fault is Fault.CRASH_STALE else 0)
+    assert scene.world.paused == (PAUSE if fault in PAUSES else 0.0)
+
+
+def test_nobody_gets_through_while_a_certificate_has_run_out() -> None:
+    async def scene() -> tuple[list[Response | str], int]:
+        it = Scene(Fault.EXPIRED)
+        answers = [await it.sent(), await it.sent()]
+        it.world.without_certificate = ""
+        return [*answers, await it.sent()], it.server.done
+
+    assert run_virtually(scene()) == (["NotSent", "NotSent", WHOLE], 1)
+
+
+def test_the_watches_of_who_was_started_on_a_server_that_lags_lag() -> None:
+    async def scene() -> tuple[float, float]:
+        found = []
+        for process in (Process("p"), Process("p", lag=1, lags_until=9.0)):
+            seam = Seam(Around(None), process, Server(Slow))
+            stream = await seam.open(WATCH)
+            begin = asyncio.get_running_loop().time()
+            await stream.read()
+            found.append(round(asyncio.get_running_loop().time() - begin))
+        return found[0], found[1]
+
+    assert run_virtually(scene()) == (1, 2)
 
 
 @pytest.mark.parametrize(("fault", "status"), STATUS.items())
@@ -191,12 +232,14 @@ def test_a_dead_process_reaches_nothing_any_more() -> None:
 
 def test_every_fault_of_a_write_is_in_the_tables_above() -> None:
     plain = {
-        Fault.CRASH_BEFORE,
-        Fault.CRASH_AFTER,
-        Fault.PAUSE,
+        *CRASHES,
+        Fault.CRASH_STALE,
+        *PAUSES,
         Fault.NOT_SENT,
+        Fault.EXPIRED,
         Fault.TIMEOUT_BEFORE,
         Fault.TIMEOUT_AFTER,
+        Fault.RESET,
         Fault.LATE,
         Fault.ERROR_AFTER,
         Fault.CUT,
@@ -204,7 +247,7 @@ def test_every_fault_of_a_write_is_in_the_tables_above() -> None:
         Fault.TWICE,
         Fault.DELAY,
     }
-    assert plain | set(STATUS) == set(WRITES)
+    assert plain | set(REFUSALS) == set(WRITES)
 
 
 @pytest.mark.parametrize(
@@ -215,9 +258,11 @@ def test_every_fault_of_a_write_is_in_the_tables_above() -> None:
         (Fault.EVENT_TWICE, [b"line 1\n", b"line 1\n"]),
         (Fault.EVENT_SWAPPED, [b"line 2\nline 1\n", b"line 3\n"]),
         (Fault.EVENT_LATE, [b"line 1\n", b"line 2\n"]),
+        (Fault.EVENT_WRONG, [b'{"type": "MODIFIED", "object": 7}\n', b"line 2\n"]),
         (Fault.STREAM_CUT, [b"lin", "NoAnswer"]),
         (Fault.STREAM_GONE, ["NoAnswer", b"line 2\n"]),
         (Fault.CRASH_BEFORE, ["CancelledError", "CancelledError"]),
+        (Fault.PAUSE, [b"line 1\n", b"line 2\n"]),
     ],
 )
 def test_what_becomes_of_an_event(fault: Fault | None, lines: list[bytes | str]) -> None:
@@ -237,7 +282,7 @@ def test_what_becomes_of_an_event(fault: Fault | None, lines: list[bytes | str])
 
 
 def test_every_fault_of_an_event_is_in_the_table_above() -> None:
-    assert len(EVENTS) == 7
+    assert len(EVENTS) == 9
 
 
 class Slow:

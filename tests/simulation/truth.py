@@ -1,7 +1,7 @@
 """What is really so, beside what any controller believes, for properties to judge."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 import msgspec
@@ -11,7 +11,18 @@ from mooring.kube.api import WatchEvent
 from mooring.kube.twin.server import KubeTwin
 from mooring.kube.twin.watching import Subscription
 from mooring.model import names
-from mooring.model.cloud import FloatingIp, FloatingIpId, Port, PortId
+from mooring.model.cloud import (
+    FixedIp,
+    FloatingIp,
+    FloatingIpId,
+    NetworkId,
+    Port,
+    PortId,
+    ProjectId,
+    SecurityGroup,
+    SecurityGroupId,
+    SubnetId,
+)
 from mooring.model.kubernetes import EndpointSlice, Name, NetworkPolicy, Node, Resource, Service
 from mooring.wire.http import Request, Response
 from tests.simulation.gateway import GatewayTwin
@@ -47,7 +58,7 @@ class Effect(Struct, frozen=True):
 class Truth:
     """Kept up to date after every effect."""
 
-    def __init__(self, kube: KubeTwin, gateways: Mapping[str, GatewayTwin], cluster: str) -> None:
+    def __init__(self, kube: KubeTwin, gateways: Mapping[str, GatewayTwin], cluster: str) -> None:  # noqa: PLR0915 - all there is
         self.services: dict[Name, Service] = {}
         self.claim_unclassed = False
         """Whether Services without a class are ours; they stand here as if they had it."""
@@ -55,6 +66,12 @@ class Truth:
         self.mark = f"mooring cluster {cluster}"
         self.ports: dict[PortId, Port] = {}
         self.floating_ips: dict[FloatingIpId, FloatingIp] = {}
+        self.groups: dict[SecurityGroupId, SecurityGroup] = {}
+        """All security groups, of whomever."""
+        self.keeps_group = False
+        """Whether the operator has the controllers keep one on the gateways' ports."""
+        self.group_meddled = False
+        """Whether somebody has changed our group, or taken it off a gateway's port."""
         self.published: dict[str, set[str]] = {}
         """The addresses that controllers have given to a Service, by its uid, ever."""
         self.promised: dict[str, Promise] = {}
@@ -85,12 +102,50 @@ class Truth:
         """When each of them was configured last; 0 for those that were there from the beginning."""
         self.drained: frozenset[str] = frozenset()
         """And those of them that are to give way."""
+        self.uninstalled = ""
+        """Whether an operator has everything of ours removed: `all`, or all but what is `kept`."""
+        self.writers: dict[str, int] = {}
+        """The epoch of the newest leader that has written something, by what it is."""
+        self.epochs_lost = False
+        """Whether the Lease was deleted, or is an older one: a new leader does not know of all before it."""
         self.pairs_taken = False
         """Whether somebody has taken addresses of ours from a gateway's list."""
+        self.static: dict[PortId, Port] = {}
+        """What an operator has ever listed, instead of what OpenStack has; each is its own port."""
+        self.floats = True
+        """Whether addresses of IPv4 are reached by floating IPs."""
+        self.choices: Mapping[str, str] = {}
+        """The subnet and the network of floating IPs that Services may choose, by their names."""
+        self.listed: frozenset[str] = frozenset()
+        """What is listed now."""
+        self.lost: set[str] = set()
+        """The addresses of ports of ours that an operator deleted: that they were ours, who was there then knows."""
+        self.let_go: set[PortId] = set()
+        """The ports of Services that their owners deleted: that these go is meant, whoever had them too."""
+        self.forgotten: frozenset[str] = frozenset()
+        """The ports and floating IPs that were in use when etcd was restored, and are of no Service that it knows."""
+        self.follow(kube)
+
+    def follow(self, kube: KubeTwin) -> None:
+        """See what there is in Kubernetes from the beginning."""
+        for known in (self.services, self.slices, self.nodes, self.policies):
+            known.clear()
         self._events = _watch(kube, "/api/v1/services")
         self._slice_events = _watch(kube, "/apis/discovery.k8s.io/v1/endpointslices")
         self._node_events = _watch(kube, "/api/v1/nodes")
         self._policy_events = _watch(kube, "/apis/networking.k8s.io/v1/networkpolicies")
+
+    def list_addresses(self, addresses: Iterable[str]) -> None:
+        self.listed = frozenset(addresses)
+        for each in self.listed:
+            self.static[PortId(each)] = Port(
+                id=PortId(each),
+                network_id=NetworkId(""),
+                project_id=ProjectId(""),
+                revision_number=0,
+                fixed_ips=(FixedIp(SubnetId(""), each),),
+            )
+        self.foreign |= self.static.keys()  # nobody makes it, nobody takes it away
 
     def services_changed(self) -> Changed[Service]:
         """Take in what happened to Services and what is behind them since, and tell of the Services."""
@@ -104,9 +159,14 @@ class Truth:
         return changed
 
 
-def _wish(service: Service) -> tuple[str, bool]:
-    layer = service.metadata.annotations.get("openstack.org/mooring-layer", "pod")
-    return service.spec.load_balancer_ip, layer in {"pod", "node", "cluster"}
+CHOICES = ("openstack.org/mooring-subnet", "openstack.org/mooring-floating-network")
+
+
+def _wish(service: Service) -> tuple[object, ...]:
+    annotations = service.metadata.annotations
+    layer = annotations.get("openstack.org/mooring-layer", "pod")
+    chosen = tuple(annotations.get(each, "") for each in CHOICES)
+    return service.spec.load_balancer_ip, layer in {"pod", "node", "cluster"}, chosen
 
 
 def _watch(kube: KubeTwin, path: str) -> Subscription:

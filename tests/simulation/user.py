@@ -7,15 +7,17 @@ from typing import Any
 import msgspec
 
 from mooring.cloud.twin import neutron
+from mooring.kube.twin.backups import Backup
 from mooring.model import names
+from mooring.model.cloud import PortId, SecurityGroupId
 from mooring.model.kubernetes import Name
 from mooring.wire.http import Request
-from tests.simulation import properties
+from tests.simulation import rest
 from tests.simulation.world import World
 
-LEASE = "/apis/coordination.k8s.io/v1/namespaces/mooring-system/leases/mooring-controller"
 DRAINED = "openstack.org/mooring-drained"
 HOLD = "example.org/hold"
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/mooring-system/leases/mooring-controller"
 NODES = "/api/v1/nodes"
 MERGE = {"content-type": "application/merge-patch+json"}
 
@@ -129,10 +131,59 @@ class User:
         """An operator takes our addresses from a gateway's list."""
         self._world.truth.pairs_taken = True
         for port in self._world.place.gateways[:1]:
-            pairs = [{"ip_address": properties.PAIR_OF_OTHERS}]
-            body = msgspec.json.encode({"port": {"allowed_address_pairs": pairs}})
-            request = Request("operator", "PUT", f"/v2.0/ports/{port}", body=body)
-            self._world.judge(None, "neutron", request, lambda r=request: self._world.neutron.handle(r, neutron.ADMIN))  # type: ignore[misc]
+            self._operate(
+                "PUT", f"ports/{port}", {"port": {"allowed_address_pairs": [{"ip_address": rest.PAIR_OF_OTHERS}]}}
+            )
+
+    def rename_gateways(self) -> None:
+        """An operator gives the gateways' ports other names: what is known of them is known no more."""
+        for number, port in enumerate(self._world.place.gateways):
+            self._operate("PUT", f"ports/{port}", {"port": {"name": f"renamed-{number}"}})
+
+    def meddle_with_group(self) -> None:
+        """An operator takes our group off a gateway's port, and lets everything into it."""
+        truth = self._world.truth
+        ours = [each.id for each in truth.groups.values() if each.description == truth.mark]
+        truth.group_meddled = True
+        for port in self._world.place.gateways[:1]:
+            kept = [each for each in truth.ports[port].security_groups if each not in ours]
+            self._operate("PUT", f"ports/{port}", {"port": {"security_groups": kept}})
+        for group in ours:
+            rule = {"security_group_id": group, "direction": "ingress", "ethertype": "IPv4"}
+            self._operate("POST", "security-group-rules", {"security_group_rule": rule})
+
+    def put_groups(self, gateway: PortId, groups: list[SecurityGroupId]) -> None:
+        """An operator puts other security groups on a gateway's port."""
+        self._operate("PUT", f"ports/{gateway}", {"port": {"security_groups": groups}})
+
+    def limit(self, **quota: int) -> None:
+        """An operator changes what the controllers' project may have."""
+        port = self._world.truth.ports[self._world.place.gateways[0]]
+        self._operate("PUT", f"quotas/{port.project_id}", {"quota": quota})
+
+    def lose(self, collection: str, name: str) -> None:
+        """An operator deletes the port of a Service, or the floating IP on it."""
+        ports = self.annotations(name).get(names.PORT, "").split(",")
+        public = (each.id for each in self._world.truth.floating_ips.values() if each.port_id in ports)
+        known = self._world.truth.ports
+        self._world.truth.lost |= {
+            address.ip_address
+            for port in ports
+            if collection == "ports" and PortId(port) in known
+            for address in known[PortId(port)].fixed_ips
+        }
+        for each in list(public) if collection == "floatingips" else filter(None, ports):
+            self._operate("DELETE", f"{collection}/{each}")
+
+    def take_off(self, name: str) -> None:
+        """An operator takes the floating IP of a Service off its port."""
+        ports = self.annotations(name).get(names.PORT, "").split(",")
+        for each in [each for each in self._world.truth.floating_ips.values() if each.port_id in ports]:
+            self._operate("PUT", f"floatingips/{each.id}", {"floatingip": {"port_id": None}})
+
+    def _operate(self, method: str, path: str, body: dict[str, Any] | None = None) -> None:
+        request = Request("operator", method, f"/v2.0/{path}", body=msgspec.json.encode(body) if body else b"")
+        self._world.judge(None, "neutron", request, lambda: self._world.neutron.handle(request, neutron.ADMIN))
 
     def drain(self, *names: str) -> None:
         """Have these gateways give way, and no others, if there is a Lease yet. Whoever leads writes on it too."""
@@ -176,6 +227,10 @@ class User:
         policy = "SingleStack" if len(families) == 1 else "RequireDualStack"
         self._patch(name, {"spec": {"ipFamilies": list(families), "ipFamilyPolicy": policy}})
 
+    def annotations(self, name: str) -> dict[str, str]:
+        service = self._world.truth.services.get(_name(name))
+        return dict(service.metadata.annotations) if service else {}
+
     def shown(self, name: str) -> str:
         """The address that a Service shows, if it does."""
         service = self._world.truth.services.get(_name(name))
@@ -183,9 +238,10 @@ class User:
         return ingress[0].ip if ingress else ""
 
     def spare(self) -> str:
-        """A floating IP that somebody has made and does not use."""
+        """A floating IP that somebody has made and nobody uses, if there is one now."""
         found = self._world.truth.floating_ips.values()
-        return next(each.floating_ip_address for each in found if not each.description and each.port_id is None)
+        free = (each.floating_ip_address for each in found if not each.description and each.port_id is None)
+        return next(free, "")
 
     def hold(self, name: str) -> None:
         """Put a finalizer on it, as other controllers do."""
@@ -204,12 +260,23 @@ class User:
         return service.metadata.finalizers if service else ()
 
     def delete(self, name: str) -> None:
+        self._world.truth.let_go.update(
+            map(PortId, filter(None, self.annotations(name).get(names.PORT, "").split(",")))
+        )
         self._do("DELETE", f"{_service(name)}", {})
 
     def delete_lease(self) -> None:
         """What says who leads, and which epoch it is, is gone."""
         self._world.depose_leader()
         self._do("DELETE", LEASE, {})
+
+    def back_up(self) -> Backup:
+        """Keep what is in etcd now."""
+        return self._world.kube.backup()
+
+    def restore(self, backup: Backup) -> None:
+        """Put etcd back to what it was."""
+        self._world.restore(backup)
 
     def set_status(self, name: str, address: str) -> None:
         """Somebody else gives it an address."""

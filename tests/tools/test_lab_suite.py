@@ -9,7 +9,8 @@ from rich.console import Console
 from mooring.core import configuration
 from mooring.lab import conformance, suite
 from mooring.lab.suite import Connections, Outcome
-from mooring.model.config import Services, Settings
+from mooring.model.config import Services
+from mooring.model.settings import Settings
 
 FOCUS = "[sig-network] LoadBalancers"
 TCP = "[sig-network] LoadBalancers [Feature:LoadBalancer] should be able to change the type of a TCP service [Slow]"

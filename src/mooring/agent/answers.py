@@ -9,6 +9,7 @@ GET /v1/state        200
 POST /v1/heartbeat   200; 409 from a leader of an older epoch
 GET /v1/clients      200 clients that others have to know of
 PUT /v1/clients      200 those of another gateway are remembered, as far as they can be; 422 it is nonsense
+PUT /v1/probes       200 these are asked from now on whether they answer; 422 it is nonsense
 
 200 and 409 tell how the gateway is, if nothing else was asked for, 422 and 500 why it refused.
 """
@@ -23,7 +24,7 @@ from mooring.agent.gateway import Gateway, NotApplied, Outcome
 from mooring.core.gateway_checks import Reason
 from mooring.core.told import Refused
 from mooring.host.errors import HostError
-from mooring.model.gateway import Clients, Delta, Document, Heartbeat, Refusal
+from mooring.model.gateway import Clients, Delta, Document, Heartbeat, Probes, Refusal
 from mooring.model.rules import Element
 from mooring.wire.http import Response
 
@@ -32,7 +33,7 @@ TAKEN = frozenset({Outcome.APPLIED, Outcome.UNCHANGED})
 LONGEST = 512
 """Characters of a name or an address. Kubernetes' own are shorter; those that are not served stand in every answer."""
 
-Told = TypeVar("Told", Document, Delta, Heartbeat, Clients)
+Told = TypeVar("Told", Document, Delta, Heartbeat, Clients, Probes)
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -123,6 +124,14 @@ def put_clients(gateway: Gateway, recall: Recall) -> Answer:
     return Answer(Response(HTTPStatus.OK, HEADERS, msgspec.json.encode(gateway.state(whole=False))), "heard")
 
 
+def put_probes(gateway: Gateway, body: bytes) -> Answer:
+    try:
+        gateway.probing.tell(_decoded(body, Probes))
+    except Refused as error:
+        return refused(HTTPStatus.UNPROCESSABLE_ENTITY, error.refusal)
+    return Answer(Response(HTTPStatus.OK, HEADERS, msgspec.json.encode(gateway.state(whole=False))), "heard")
+
+
 def _not_remembered(error: HostError) -> Answer:
     return refused(HTTPStatus.INTERNAL_SERVER_ERROR, Refusal(Reason.RULES_REFUSED.value, str(error)))
 
@@ -156,9 +165,12 @@ def _decoded(body: bytes, kind: type[Told]) -> Told:
     return found
 
 
-def _texts(told: Document | Delta | Heartbeat | Clients) -> Iterator[str]:
+def _texts(told: Document | Delta | Heartbeat | Clients | Probes) -> Iterator[str]:
     """All that is no number, and may be said again."""
     if isinstance(told, Heartbeat | Clients):
+        return
+    if isinstance(told, Probes):
+        yield from (each.address for each in told.targets)
         return
     yield told.digest
     if isinstance(told, Delta):

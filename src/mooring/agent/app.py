@@ -25,6 +25,8 @@ from mooring.wire import http
 LARGEST_DOCUMENT = 128 << 20
 """Ten thousand Services with a hundred endpoints each are half of that."""
 LARGEST_HEARTBEAT = 4096
+LARGEST_PROBES = 1 << 20
+"""Of ten thousand nodes."""
 LARGEST_CLIENTS = 4 << 20
 """Ten thousand, each of another Service."""
 SLOWEST = 60.0
@@ -67,14 +69,18 @@ def app(
         metrics.seconds.labels(answer.outcome).observe(loop.time() - begin)
         return _sent(answer.response)
 
+    async def small(request: Request, most: int, take: Callable[[Gateway, bytes], answers.Answer]) -> answers.Answer:
+        """What is done at once."""
+        body = await _body(request, most, slowest)
+        return _refused_as_too_large(most) if body is None else take(gateway, body)
+
     async def post_heartbeat(request: Request) -> Response:
-        body = await _body(request, LARGEST_HEARTBEAT, slowest)
-        if body is None:
-            answer = answers.refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, _too_large(LARGEST_HEARTBEAT))
-        else:
-            answer = answers.post_heartbeat(gateway, body)
+        answer = await small(request, LARGEST_HEARTBEAT, answers.post_heartbeat)
         metrics.heartbeats.labels(answer.outcome).inc()
         return _sent(answer.response)
+
+    async def put_probes(request: Request) -> Response:
+        return _sent((await small(request, LARGEST_PROBES, answers.put_probes)).response)
 
     async def get_state(_: Request) -> Response:
         return _sent(answers.get_state(gateway))
@@ -85,6 +91,7 @@ def app(
             Route("/v1/document", patch_document, methods=["PATCH"]),
             Route("/v1/heartbeat", post_heartbeat, methods=["POST"]),
             Route("/v1/state", get_state, methods=["GET"]),
+            Route("/v1/probes", put_probes, methods=["PUT"]),
             *_of_clients(gateway, hand, slowest),
         ]
     )
@@ -99,8 +106,7 @@ def _of_clients(gateway: Gateway, hand: Executor, slowest: float) -> tuple[Route
     async def put_clients(request: Request) -> Response:
         body = await _body(request, LARGEST_CLIENTS, slowest)
         if body is None:
-            answer = answers.refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, _too_large(LARGEST_CLIENTS))
-            return _sent(answer.response)
+            return _sent(_refused_as_too_large(LARGEST_CLIENTS).response)
         heard = await asyncio.to_thread(answers.heard_clients, gateway, body)
         if isinstance(heard, answers.Recall):
             heard = await asyncio.get_running_loop().run_in_executor(hand, answers.put_clients, gateway, heard)
@@ -168,6 +174,10 @@ async def _body(request: Request, largest: int, slowest: float) -> bytes | None:
 
 def _too_large(largest: int) -> Refusal:
     return Refusal(Reason.TOO_LARGE.value, f"the body is larger than {largest} bytes")
+
+
+def _refused_as_too_large(largest: int) -> answers.Answer:
+    return answers.refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, _too_large(largest))
 
 
 def _sent(response: http.Response) -> Response:

@@ -32,6 +32,7 @@ from structlog.typing import FilteringBoundLogger
 
 from mooring.agent.host import Host
 from mooring.agent.memory import Memory
+from mooring.agent.probing import Probing
 from mooring.agent.record import Record
 from mooring.agent.rules import Rules
 from mooring.agent.standing import Standing
@@ -98,6 +99,7 @@ class Gateway:
         self.rules = Rules(host.filter, choices.mode, log=log, clock=clock)
         self.standing = Standing(host.daemon, host.connections, settings.instances, log=log, clock=clock)
         self.memory = Memory(host.reader, self.rules, self.standing, log=log, clock=clock)
+        self.probing = Probing(host.ask)
         self._host = host
         self._record = Record(host.journal, log=log)
         self._settings = settings
@@ -219,7 +221,13 @@ class Gateway:
             drained=self.standing.drained,
             connections=self._host.connections.count() if whole else 0,
             certificate_ends=int(self.certificate_ends()),
+            probes=self.probing.name,
+            silent=self.probing.silent,
         )
+
+    def most_connections(self) -> int:
+        """How many the kernel can know of at once; 0, if nobody can tell."""
+        return self._host.connections.limit()
 
     @property
     def trouble(self) -> str:

@@ -1,12 +1,13 @@
 """What an agent needs of its host. The real parts are in `mooring.host`; the simulation has others."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from typing import Protocol, TypeAlias
 
 from msgspec import Struct
 
 from mooring.host.connections import Way
-from mooring.model.gateway import Vrrp
+from mooring.host.reaching import connects
+from mooring.model.gateway import Backend, Vrrp
 from mooring.model.rules import Element, Recalled, Transaction
 
 
@@ -116,6 +117,13 @@ class Connections(Protocol):
     def count(self) -> int:
         """How many there are now; 0, if nobody can tell."""
 
+    def limit(self) -> int:
+        """How many there can be; 0, if nobody can tell."""
+
+
+Ask: TypeAlias = Callable[[Backend], Awaitable[bool]]
+"""Whether somebody answers there."""
+
 
 class Host(Struct, frozen=True):
     """`reader`: the same packet filter, for threads that only look."""
@@ -125,3 +133,4 @@ class Host(Struct, frozen=True):
     daemon: Daemon
     connections: Connections
     reader: Filter
+    ask: Ask = connects

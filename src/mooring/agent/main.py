@@ -69,7 +69,7 @@ async def run(config: Config, log: FilteringBoundLogger, parts: Parts = REAL) ->
         loop.add_signal_handler(number, ended.set)
     try:
         tls = Certificates(config)
-        with _alone(config):
+        with alone(config):
             await _serve(build(config, log, parts), config, tls, log, ended)
     finally:
         for number in SIGNALS:
@@ -77,7 +77,7 @@ async def run(config: Config, log: FilteringBoundLogger, parts: Parts = REAL) ->
 
 
 @contextlib.contextmanager
-def _alone(config: Config) -> Iterator[None]:
+def alone(config: Config) -> Iterator[None]:
     try:
         with locking.held(Path(config.agent.state).absolute()):
             yield
@@ -93,7 +93,7 @@ def reset_epoch(config: Config) -> Held:
     folder = Path(config.agent.state).absolute()
     try:
         _lines(Journal(Folder(folder)), folder)  # before there is a lock, which would be the only file
-        with _alone(config):
+        with alone(config):
             journal = Journal(Folder(folder))
             told = restored(_lines(journal, folder))
             document = msgspec.structs.replace(told.document, epoch=0, generation=0)
@@ -134,6 +134,7 @@ async def _serve(
             asyncio.create_task(_tend(gateway, hand, metrics)),
             asyncio.create_task(_recall(gateway.memory)),
             asyncio.create_task(_renew(tls, log)),
+            asyncio.create_task(gateway.probing.run()),
             asyncio.create_task(ended.wait()),
         )
         try:
@@ -162,23 +163,26 @@ def build(config: Config, log: FilteringBoundLogger, parts: Parts = REAL) -> Gat
     problem = agent_choices.problem(msgspec.structs.replace(config, agent=agent))
     if problem is not None:
         raise StartRefused(problem)
-    files = Files(folder)
-    wanted = vrrp.settings(
+    wanted = _vrrp(config)
+    daemon = keepalived(config, parts)
+    host = Host(Journal(parts.disk(folder)), parts.filter(), daemon, parts.connections(), Nftables())
+    return Gateway(host, wanted, choices(config), log=log, clock=time.monotonic)
+
+
+def _vrrp(config: Config) -> vrrp.Vrrp:
+    files = Files(Path(config.agent.state).absolute())
+    return vrrp.settings(
         config.vrrp,
         stale_file=str(files.stale),
         reload_file=str(files.reload),
         alive_script=str(files.script),
         fifo=str(files.fifo),
     )
-    host = Host(
-        Journal(parts.disk(folder)), parts.filter(), _daemon(config, wanted, parts), parts.connections(), Nftables()
-    )
-    return Gateway(host, wanted, choices(config), log=log, clock=time.monotonic)
 
 
-def _daemon(config: Config, wanted: vrrp.Vrrp, parts: Parts) -> Keepalived:
+def keepalived(config: Config, parts: Parts = REAL) -> Keepalived:
     """Keepalived of our own, or a part of the host's."""
-    folder, ours = Path(config.agent.state).absolute(), config.vrrp
+    folder, ours, wanted = Path(config.agent.state).absolute(), config.vrrp, _vrrp(config)
     address, *further = vrrp.advertised(wanted)
     instances: dict[str, Any] = {
         "interface": ours.interface,

@@ -88,6 +88,12 @@ class GatewayCollector(Collector):
                 "Clients of that kind that are too many to be told: after a fail-over they move.",
                 self._gateway.memory.last.found.cut,
             ),
+            ("connections", "Connections that the kernel knows of, of whatever kind.", state.connections),
+            (
+                "connections_limit",
+                "How many it can know of: further ones are dropped.",
+                self._gateway.most_connections(),
+            ),
             (
                 "certificate_expiry_seconds",
                 "Time until the agent's certificate expires.",

@@ -45,6 +45,31 @@ def doctor(before: Path | None, path: Path | None, seconds: float) -> None:
     sys.exit(0 if all(each.well for each in findings) else 1)
 
 
+@agent.command()
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@config_option
+@click.pass_obj
+def uninstall(before: Path | None, path: Path | None, *, yes: bool) -> None:
+    """Remove everything that the agent has put on this host.
+
+    Addresses that its keepalived holds, its tables of nftables, and what it keeps in its folder. The agent must not run
+    meanwhile. It can be interrupted anywhere, and goes on when it is started again. The kernel's settings stay as they
+    are: others may rely on them by now.
+    """
+    from mooring.agent import removal  # noqa: PLC0415 - it needs much that other commands do not
+
+    config = config_file.load_for("agent", path or before)
+    if not yes:
+        click.confirm("Remove the gateway's addresses, rules and files from this host?", abort=True, err=True)
+    try:
+        done = removal.remove(config)
+    except StartRefused as error:
+        raise click.ClickException(str(error)) from error
+    for each in done:
+        click.echo(f"Removed: {each}")
+    click.echo("Nothing of Mooring's is left on this host." if done else "There was nothing to remove on this host.")
+
+
 @agent.command("reset-epoch")
 @config_option
 @click.pass_obj

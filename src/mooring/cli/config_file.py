@@ -11,7 +11,8 @@ import click
 
 from mooring.core import configuration, needs
 from mooring.core.needs import Daemon
-from mooring.model.config import Config, Settings
+from mooring.model.config import Config
+from mooring.model.settings import Settings
 
 DEFAULT = Path("/etc/mooring/mooring.toml")
 

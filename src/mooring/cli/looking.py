@@ -7,8 +7,9 @@ Python may hand other ways to the outside in as the context's object.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import Protocol, TypeAlias, TypeVar
 
 import click
 from msgspec import Struct
@@ -16,12 +17,26 @@ from msgspec import Struct
 from mooring.cli import config_file
 from mooring.core.surveyed import Survey
 from mooring.model.config import Config
-from mooring.model.reports import DoctorReport, Missing, StepReport, TaggedReport
+from mooring.model.reports import DoctorReport, Missing, StepReport, TaggedReport, UninstallReport
 
 Look: TypeAlias = Callable[[Config], Awaitable[Survey]]
 LetGo: TypeAlias = Callable[[Config, frozenset[str]], Awaitable[tuple[TaggedReport, ...]]]
 Examine: TypeAlias = Callable[[Config], Awaitable[DoctorReport]]
 T = TypeVar("T")
+
+
+class Remover(Protocol):
+    """What shows, and removes, everything of Mooring's."""
+
+    async def look(self) -> UninstallReport: ...
+
+    async def run(self) -> UninstallReport: ...
+
+
+class Remove(Protocol):
+    def __call__(
+        self, config: Config, *, keep: bool, progress: Callable[[StepReport], None] = ...
+    ) -> AbstractAsyncContextManager[Remover]: ...
 
 
 class Ways(Struct, frozen=True):
@@ -30,6 +45,7 @@ class Ways(Struct, frozen=True):
     look: Look | None = None
     let_go: LetGo | None = None
     examine: Examine | None = None
+    remove: Remove | None = None
 
 
 NOT_WELL = 3

@@ -20,6 +20,7 @@ from mooring.cli import (
     pki_commands,
     plan_command,
     status_command,
+    uninstall_command,
     who_command,
     why_command,
 )
@@ -58,7 +59,7 @@ def lab_command() -> click.Group:
 @click.group(
     cls=Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 96},
-    epilog="Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.",
+    epilog="Exit codes: 0 done, 1 failed, 2 wrong usage or configuration; others stand in a command's own help.",
 )
 @click.version_option(package_name="mooring", message="%(prog)s %(version)s")
 def main() -> None:
@@ -75,6 +76,7 @@ main.add_command(why_command.why)
 main.add_command(plan_command.plan)
 main.add_command(who_command.who)
 main.add_command(orphans_command.orphans)
+main.add_command(uninstall_command.uninstall)
 main.add_command(doctor_command.doctor)
 main.add_command(manifests_command.manifests)
 main.add_command(completion_command.completion)

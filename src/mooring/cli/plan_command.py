@@ -53,16 +53,19 @@ def page(report: PlanReport, *, everything: bool = False) -> Page:
     if any(each.what == "OpenStack" for each in report.missing):
         nobody_can_tell = "A controller does nothing until OpenStack answers, and nobody can tell what it does then."
         return (Lines((*looking.missing_lines(report.missing), nobody_can_tell)),)
-    nobody = (
-        () if report.leads else ("Nobody leads: this happens once a controller runs, and tells all gateways anew.",)
-    )
     return (
         *_table("service", report.services, most),
         Table(("gateway", "to do"), tuple((each, "tell it what is wanted") for each in report.gateways)),
         *_table("clean-up", report.cleaning, most),
         *_table("waiting", report.waiting, most, to_do="is deleted when its tag has been seen for long enough"),
-        Lines((*looking.missing_lines(report.missing), *nobody, _summary(report))),
+        Lines((*looking.missing_lines(report.missing), *_nobody(report), _summary(report))),
     )
+
+
+def _nobody(report: PlanReport) -> tuple[str, ...]:
+    if report.observes:
+        return ('Nothing of this is done: the controller is configured to observe (controller.reconcile = "observe").',)
+    return () if report.leads else ("Nobody leads: this happens once a controller runs, and tells all gateways anew.",)
 
 
 def _table(title: str, steps: tuple[StepReport, ...], most: int | None, *, to_do: str | None = None) -> Page:

@@ -53,7 +53,7 @@ def page(report: StatusReport, *, everything: bool = False) -> Page:
     addresses = report.addresses if everything else report.addresses[:MOST]
     more_addresses = len(report.addresses) - len(addresses)
     return (
-        Lines((_controller(report.controller),)),
+        Lines((_controller(report.controller), *_observes(report))),
         Table(
             ("gateway", "answers", "vrrp", "epoch", "generation", "up to date", "version"),
             tuple(map(_gateway, report.gateways)),
@@ -63,6 +63,7 @@ def page(report: StatusReport, *, everything: bool = False) -> Page:
             tuple(_address(each, None if everything else CARRIED) for each in addresses),
         ),
         Lines((f"and {more_addresses:,} more addresses (--all shows them)",) if more_addresses else ()),
+        Lines((f"{report.free:,} addresses of addresses.static are free.",) if report.free else ()),
         Table(("service", "address", "state", "reason"), tuple(map(_service, shown))),
         Lines((f"and {left_out:,} more that are not well (--all shows them)",) if left_out else ()),
         Lines((*looking.missing_lines(report.missing), *report.problems, *_summary(report))),
@@ -84,6 +85,14 @@ def _controller(found: ControllerReport) -> str:
     if not found.identity:
         return "Controller: nobody leads."
     return f"Controller: nobody leads; {found.identity} led last, epoch {found.epoch}{ago}."
+
+
+def _observes(report: StatusReport) -> tuple[str, ...]:
+    if not report.observes:
+        return ()
+    steps = f"{report.steps:,} step{'' if report.steps == 1 else 's'}"
+    told = 'It is configured to observe (controller.reconcile = "observe") and writes nothing.'
+    return (f"{told} It would take {steps}: `mooring plan` shows them.",)
 
 
 def _gateway(found: GatewayReport) -> tuple[str, ...]:

@@ -84,7 +84,8 @@ def _address(report: WhoReport, found: AddressReport) -> list[str]:
     lines = [f"{report.asked}: Mooring's."]
     floating = f", floating IP {report.floating_ip}" if report.floating_ip else ""
     lines.append(f"Address {found.public or 'none yet'}{floating}.")
-    lines.append(f"Gateways serve {found.inner or 'nothing'}, port {found.port}.")
+    port = f", port {found.port}" if found.port != found.inner else ", from the list of addresses.static"
+    lines.append(f"Gateways serve {found.inner or 'nothing'}{port}.")
     return [*lines, "It goes: it bears the tag that says so."] if found.going else lines
 
 
@@ -94,6 +95,8 @@ def _empty(report: WhoReport, found: AddressReport) -> tuple[str, ...]:
     if found.carries:
         has = output.cut((f"{each.service} {', '.join(each.ports)}" for each in found.carries), looking.MOST)
         return (f"No Service has that port. The address carries {has}.",)
+    if found.port == found.inner:
+        return ("No Service is at it: it is free, in the list of addresses.static.",)
     return ("No Service is at it. `mooring orphans` lists what nobody needs.",)
 
 

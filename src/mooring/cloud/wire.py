@@ -101,7 +101,8 @@ class NeutronTransport:
         departure = _Departure(request.seconds)
         call = self._threads.submit(self._exchange, request, departure)
         try:
-            return await asyncio.wait_for(asyncio.wrap_future(call), request.seconds)
+            async with asyncio.timeout(request.seconds):  # wait_for would forget that we are cancelled as it ends
+                return await asyncio.wrap_future(call)
         except TimeoutError:
             if departure.close():
                 raise NoAnswer(f"no answer within {request.seconds:g} s") from None

@@ -7,14 +7,15 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from mooring.controller.followed import Followed
-from mooring.core import endpoints, mapping, nodes
+from mooring.core import endpoints, mapping, nodes, probing
 from mooring.core.backends import Known
 from mooring.core.picture import Picture
 from mooring.kube.queue import WorkQueue
 from mooring.model import names
 from mooring.model.cloud import PortId
+from mooring.model.gateway import Probes
 from mooring.model.kubernetes import EndpointSlice, Name, NetworkPolicy, Node, Service
-from mooring.model.reasons import Trouble
+from mooring.model.reasons import Reason, Trouble
 
 LONGEST_PUSH_RETRY = 1.0
 
@@ -59,6 +60,9 @@ class Agenda:
         self._followed = followed
         self._picture = picture
         self._times = times
+        self.probes = Probes()
+        """The nodes that the gateways are to ask whether they answer."""
+        self._silent: frozenset[str] = frozenset()
         self._nodes: tuple[nodes.Usable, ...] = ()
 
     @property
@@ -68,7 +72,7 @@ class Agenda:
 
     def begin(self) -> list[Callable[[], None]]:
         """From now on changes are noticed; what is returned ends that."""
-        self._nodes = nodes.all_usable(self._followed.nodes.all())
+        self._look_at_nodes()
         return [
             self._followed.services.listen(self._changed),
             self._followed.slices.listen(self._endpoints_changed),
@@ -82,6 +86,12 @@ class Agenda:
 
     def audit_soon(self) -> None:
         self.queue.add_after(Chore.AUDIT, self._times.clean_up)
+
+    def let_in(self, name: Name) -> None:
+        """A Service's packets come through: that they do not need not be said any more."""
+        trouble = self.troubles.get(name)
+        if trouble is not None and trouble.reason is Reason.NOT_LET_IN:
+            del self.troubles[name]
 
     def tell_gateways(self) -> None:
         self.pushes.add(Chore.PUSH)
@@ -117,7 +127,7 @@ class Agenda:
             return
         for name in sorted(self.wishing.union(self.troubles)):
             self.queue.add(name)
-        if after is not None:
+        if before is not None and after is not None and not _went_back(before, after):
             self.let_go |= had - has
         if had - has - self._picture.used():
             self.audit_soon()
@@ -127,19 +137,34 @@ class Agenda:
         for name in {endpoints.service_of(each) for each in (before, after) if each is not None}:
             service = self._followed.services.get(name) if name else None
             if service is not None and mapping.mapped(service):
+                self._picture.changes.add((service.name,))
                 self.tell_gateways()
                 self.queue.add(service.name)
 
     def _node_changed(self, before: Node | None, after: Node | None) -> None:
         """A node came or went, or says that it lives, which it does every few seconds and which costs nothing."""
-        if nodes.usable(before) == nodes.usable(after):
-            return
-        self._nodes = nodes.all_usable(self._followed.nodes.all())
+        if nodes.usable(before) != nodes.usable(after):
+            self._nodes_changed()
+
+    def nodes_answer(self, silent: frozenset[str]) -> None:
+        """By what the gateways say, all but these do."""
+        if silent != self._silent:
+            self._silent = silent
+            self._nodes_changed()
+
+    def _look_at_nodes(self) -> None:
+        usable = nodes.all_usable(self._followed.nodes.all())
+        self.probes = probing.probes(usable, self._picture.addresses.place.probe_port)
+        self._nodes = probing.answering(usable, self._silent)
+
+    def _nodes_changed(self) -> None:
+        self._look_at_nodes()
         concerned = [
             each
             for each in self._followed.services.all()
             if self._picture.layer(each) == "node" and mapping.mapped(each)
         ]
+        self._picture.changes.add(each.name for each in concerned)
         for service in concerned:
             self.queue.add(service.name)
         if concerned:
@@ -153,6 +178,11 @@ class Agenda:
         for service in self._followed.services.all():
             if service.metadata.namespace == namespace and mapping.mapped(service):
                 self.queue.add(service.name)
+
+
+def _went_back(before: Service, after: Service) -> bool:
+    """The API server was restored from a backup: what a Service had since then, nobody let go."""
+    return int(after.metadata.resource_version) < int(before.metadata.resource_version)
 
 
 def _has_as_before(before: Service, after: Service) -> bool:

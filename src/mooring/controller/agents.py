@@ -7,7 +7,6 @@ that it hangs, is told again after a while that grows.
 
 import asyncio
 from collections.abc import Callable, Mapping
-from functools import cached_property
 from http import HTTPStatus
 
 import msgspec
@@ -16,10 +15,12 @@ from structlog.typing import FilteringBoundLogger
 
 from mooring.controller.clients import PassingOn
 from mooring.controller.fence import LeaseLost
-from mooring.core import gateway_document, picture, roster
+from mooring.controller.probes import Probing
+from mooring.core import gateway_document, probing, roster
+from mooring.core.editions import Edition
 from mooring.core.history import History
 from mooring.core.roster import GRACE, Acknowledged, Conduct
-from mooring.model.gateway import Delta, Document, Heartbeat, Held, LeftOut, Refusal, State, Vrrp
+from mooring.model.gateway import Delta, Heartbeat, Held, LeftOut, Probes, Refusal, State, Vrrp
 from mooring.wire.http import NoAnswer, NotSent, Request, Response, Sender
 
 MEGABYTE = 1 << 20
@@ -28,6 +29,8 @@ PUT_SECONDS = 15.0
 FIRST_PAUSE = 0.25
 LONGEST_PAUSE = 2.0
 """Before one that did not do what it was told is told again."""
+MOST_UNANSWERED = 16
+"""Editions. Of who was sent more that it did not answer, nothing is known."""
 JSON = {"content-type": "application/json"}
 DOCUMENTS = {"PUT", "PATCH"}
 STATES = {HTTPStatus.OK, HTTPStatus.CONFLICT}
@@ -35,23 +38,7 @@ STATES = {HTTPStatus.OK, HTTPStatus.CONFLICT}
 NOBODY: frozenset[str] = frozenset()
 
 
-class Whole:
-    """A document, and what is made of it only if somebody needs it."""
-
-    def __init__(self, document: Document) -> None:
-        self.document = document
-
-    @cached_property
-    def body(self) -> bytes:
-        return msgspec.json.encode(self.document)
-
-    @cached_property
-    def acknowledged(self) -> Acknowledged:
-        """What a gateway that holds it serves, by Service."""
-        return picture.acknowledged(self.document)
-
-
-NOTHING = Whole(Document(0, 0, "", ()))
+NOTHING = Edition(Held(), {}, seed=0)
 
 
 class Gateway(Struct):
@@ -62,9 +49,9 @@ class Gateway(Struct):
     state: State = State(Held(), schemas=gateway_document.SCHEMAS)
     asked: float = float("-inf")
     """When that was asked for: what was asked for earlier may be answered later, and is not what is so now."""
-    told: Whole = NOTHING
-    telling: Whole = NOTHING
-    """What it was last sent: what is not answered may be done, now or in a moment."""
+    told: Edition = NOTHING
+    telling: tuple[Edition, ...] = ()
+    """What it was sent since then: what is not answered may be done, now or in a moment."""
     leaves: bool = False
     failing_since: float | None = None
     refusing_since: float | None = None
@@ -77,6 +64,13 @@ class Gateway(Struct):
         return Conduct(self.state.vrrp, self.failing_since, self.refusing_since, self.leaves)
 
 
+class Errands(Struct, frozen=True):
+    """What gateways are told beside the document: who of them is to give way, and whom to ask whether they answer."""
+
+    drained: frozenset[str] = NOBODY
+    probes: Probes = Probes()
+
+
 class Agents:
     """All agents, each behind a sender of its own. `leaving`: the names of those that are to be let go."""
 
@@ -86,9 +80,10 @@ class Agents:
         self.gateways = {name: Gateway(name, senders[name], leaves=name in leaving) for name in sorted(senders)}
         self._log = log
         self._clients = PassingOn(dict(senders), log)
+        self._probing = Probing(log)
         self._newest = NOTHING
         self._history = History()
-        self._agreed: tuple[tuple[Whole, ...], Acknowledged] = ((), {})
+        self._agreed: tuple[tuple[Edition, ...], Acknowledged] = ((), {})
 
     async def ask(self) -> int:
         """Ask every agent what it holds; the highest epoch that any of them has seen."""
@@ -100,23 +95,21 @@ class Agents:
         for each in self.gateways.values():
             each.look = True
 
-    def tell(self, document: Document) -> None:
+    def tell(self, edition: Edition) -> None:
         """There is something new. Whoever is still being told something older is told this next."""
-        self._newest = Whole(document)
-        self._history.add(document)
+        self._newest = edition
+        self._history.add(edition)
         for each in self.gateways.values():
             each.turn.set()
 
-    async def run(
-        self, heard: Callable[[], None], drained: Callable[[], frozenset[str]] = lambda: NOBODY, *, every: float
-    ) -> None:
+    async def run(self, heard: Callable[[], None], errands: Callable[[], Errands] = Errands, *, every: float) -> None:
         """Until cancelled: bring each gateway to the newest document, and tell it, every so often, that we are there.
 
-        `heard` is called when something that counts may have changed. `drained` are those that are to give way.
+        `heard` is called when something that counts may have changed.
         """
         async with asyncio.TaskGroup() as tasks:
             for each in self.gateways.values():
-                tasks.create_task(self._beat(each, heard, drained, every, tasks))
+                tasks.create_task(self._beat(each, heard, errands, every, tasks))
                 tasks.create_task(self._follow(each, heard))
 
     async def _follow(self, gateway: Gateway, heard: Callable[[], None]) -> None:
@@ -126,51 +119,58 @@ class Agents:
             await gateway.turn.wait()
             gateway.turn.clear()
             newest = self._newest
-            if holds(gateway.state, newest.document):
-                gateway.told = gateway.telling = newest
+            if holds(gateway.state, newest):
+                gateway.told, gateway.telling = newest, ()
             elif self.is_live(gateway):
                 await self._push(gateway, newest, self._history.delta(gateway.state))
             heard()
-            if self._is_told(gateway):
+            if holds(gateway.state, newest):
                 pause = FIRST_PAUSE
+                if newest is not self._newest:
+                    gateway.turn.set()
             elif self.is_live(gateway):
                 gateway.turn.set()
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE)
 
-    async def _push(self, gateway: Gateway, newest: Whole, delta: Delta | None) -> None:
+    async def _push(self, gateway: Gateway, newest: Edition, delta: Delta | None) -> None:
         """What differs, if that is known; everything, if the gateway has something else after all."""
-        gateway.telling = newest
-        fitting = gateway_document.understood(newest.document, gateway.state.schemas)
-        whole = newest
-        if fitting is not newest.document:
-            whole, delta = Whole(fitting), None
-        if delta is not None:
+        before = gateway.telling
+        gateway.telling = tuple(dict.fromkeys((*before, newest)))
+        answered = await self._send(gateway, newest, delta)
+        if holds(gateway.state, newest):
+            gateway.told, gateway.telling = newest, ()
+        elif answered:
+            gateway.telling = before
+
+    async def _send(self, gateway: Gateway, newest: Edition, delta: Delta | None) -> bool:
+        """Whether it answered, and so says what it has done."""
+        whole = newest.understood(gateway.state.schemas)
+        if delta is not None and whole is newest:
             body = msgspec.json.encode(delta)
             request = Request("patch document", "PATCH", "/v1/document", headers=JSON, body=body, seconds=PUT_SECONDS)
             if not await self._tell(gateway, request):
-                return
-        ahead = gateway.state.held.age >= newest.document.held.age  # this one, or something newer of somebody else
-        if not ahead:
-            seconds = PUT_SECONDS + len(whole.body) / MEGABYTE
-            request = Request("put document", "PUT", "/v1/document", headers=JSON, body=whole.body, seconds=seconds)
-            await self._tell(gateway, request)
-        if holds(gateway.state, newest.document):
-            gateway.told = newest
+                return False
+        if gateway.state.held.age >= newest.held.age:  # this one, or something newer of somebody else
+            return True
+        seconds = PUT_SECONDS + len(whole.body) / MEGABYTE
+        request = Request("put document", "PUT", "/v1/document", headers=JSON, body=whole.body, seconds=seconds)
+        return await self._tell(gateway, request)
 
     async def _beat(
         self,
         gateway: Gateway,
         heard: Callable[[], None],
-        drained: Callable[[], frozenset[str]],
+        errands: Callable[[], Errands],
         every: float,
         tasks: asyncio.TaskGroup,
     ) -> None:
-        live, vrrp = True, gateway.state.vrrp
+        before = True, gateway.state.vrrp, gateway.state.silent
         while gateway.name in self.gateways:
-            newest = self._newest.document
+            newest = self._newest.held
             if newest.epoch:
-                beat = Heartbeat(newest.epoch, newest.generation, drained=gateway.name in drained())
+                wanted = errands()
+                beat = Heartbeat(newest.epoch, newest.generation, drained=gateway.name in wanted.drained)
                 body = msgspec.json.encode(beat)
                 await self._tell(
                     gateway, Request("heartbeat", "POST", "/v1/heartbeat", headers=JSON, body=body, seconds=GRACE)
@@ -180,9 +180,12 @@ class Agents:
                 if gateway.look and gateway.failing_since is None:
                     gateway.look = False
                     await self._ask(gateway)
-                if (self.is_live(gateway), gateway.state.vrrp) != (live, vrrp):
+                if gateway.failing_since is None and self._probing.wanted(gateway.name, gateway.state, wanted.probes):
+                    await self._probing.tell(gateway.name, gateway.sender, wanted.probes)
+                now = self.is_live(gateway), gateway.state.vrrp, gateway.state.silent
+                if now != before:
                     heard()
-                live, vrrp = self.is_live(gateway), gateway.state.vrrp
+                before = now
                 self._pass_on(gateway, tasks)
             await asyncio.sleep(every)
 
@@ -199,7 +202,7 @@ class Agents:
         It was told by a leader whose epoch is not below ours, which happens when the Lease was lost and the gateway
         could not be asked: what we send, it refuses.
         """
-        ours = self._newest.document
+        ours = self._newest
         foreign: list[Held] = [each.state.held for each in self.gateways.values() if not holds(each.state, ours)]
         return max((held.epoch for held in foreign if held.age >= ours.held.age), default=None)
 
@@ -217,12 +220,17 @@ class Agents:
         It is the same object for as long as they hold the same.
         """
         counting = self._counting()
-        if not all(holds(each.state, each.told.document) for each in counting):
+        if not all(holds(each.state, each.told) and len(each.telling) <= MOST_UNANSWERED for each in counting):
             return None
-        told = tuple(dict.fromkeys((*(one for each in counting for one in (each.told, each.telling)), self._newest)))
+        held = (one for each in counting for one in (each.told, *each.telling))
+        told = tuple(dict.fromkeys((*held, self._newest)))
         if told != self._agreed[0]:
             self._agreed = told, roster.agreed([each.acknowledged for each in told])
         return self._agreed[1]
+
+    def told(self) -> Acknowledged:
+        """What the newest document says, by Service."""
+        return self._newest.acknowledged
 
     def settled(self) -> bool:
         """Whether every live gateway holds the newest document."""
@@ -232,6 +240,10 @@ class Agents:
         """Whom backends see, by what the live gateways say; one that is too old says nothing."""
         return frozenset(each.state.snat for each in self._counting()) - {""}
 
+    def silent(self) -> frozenset[str]:
+        """The nodes that answer no live gateway."""
+        return probing.silent([each.state.silent for each in self._counting()])
+
     def left_out(self) -> dict[str, tuple[str, LeftOut]]:
         """What a live gateway does not serve of its document: by Service, who does not, and the first thing."""
         counting = self._counting()
@@ -240,7 +252,7 @@ class Agents:
             newest = max(each.state.schemas, default=1)
             if newest < gateway_document.SCHEMAS[-1]:
                 version = each.state.version
-                old = (one for one in self._newest.document.forwards if gateway_document.needs(one) > newest)
+                old = (one for one in self._newest.forwards if gateway_document.needs(one) > newest)
                 found |= {one.service: (each.name, gateway_document.too_new(one, version)) for one in old}
         return found
 
@@ -261,7 +273,7 @@ class Agents:
         self.gateways.pop(name, None)
 
     def _is_told(self, gateway: Gateway) -> bool:
-        return gateway.told is self._newest and holds(gateway.state, self._newest.document)
+        return gateway.told is self._newest and holds(gateway.state, self._newest)
 
     def _counting(self) -> list[Gateway]:
         now = asyncio.get_running_loop().time()
@@ -294,9 +306,9 @@ class Agents:
             return False
         if document:
             gateway.failing_since = None
-            self._refused(gateway, _refusal(response), since=begin)
+            self._refused(gateway, refusal(response), since=begin)
         else:
-            self._failed(gateway, request.what, _refusal(response), since=begin)
+            self._failed(gateway, request.what, refusal(response), since=begin)
         return True
 
     def _answered(self, gateway: Gateway, *, obeyed: bool) -> None:
@@ -322,10 +334,10 @@ class Agents:
             gateway.failing_since = since
 
 
-def holds(state: State, document: Document) -> bool:
+def holds(state: State, edition: Edition) -> bool:
     """Whether a gateway was told just this, and serves it but for what it says."""
-    digest = gateway_document.understood(document, state.schemas).digest
-    return state.held.age == document.held.age and (state.told or state.held.digest) == digest
+    digest = edition.understood(state.schemas).held.digest
+    return state.held.age == edition.held.age and (state.told or state.held.digest) == digest
 
 
 def _kept(before: State, now: State, request: Request) -> State:
@@ -334,7 +346,7 @@ def _kept(before: State, now: State, request: Request) -> State:
     return msgspec.structs.replace(now, left_out=before.left_out) if same else now
 
 
-def _refusal(response: Response) -> str:
+def refusal(response: Response) -> str:
     try:
         refusal = msgspec.json.decode(response.body, type=Refusal)
     except msgspec.DecodeError:

@@ -1,9 +1,11 @@
-"""The controller as a whole: follow Services and what is behind them always, lead whenever it is our turn."""
+"""The controller as a whole: follow Services and what is behind them always, lead whenever it is our turn.
+
+One that is configured to observe takes part in no election: it looks and tells, and nothing else gets through its door.
+"""
 
 import asyncio
-import functools
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from datetime import datetime
 
 import msgspec
@@ -13,16 +15,19 @@ from structlog.typing import FilteringBoundLogger
 from mooring.cloud.api import Cloud
 from mooring.controller.agenda import Times
 from mooring.controller.agents import Agents
-from mooring.controller.fence import FencedSender, FencedTransport
+from mooring.controller.fence import GuardedSender, GuardedTransport, Lead, Stance
 from mooring.controller.followed import BY_NAMESPACE, BY_SERVICE, Followed
 from mooring.controller.leader import Leader
 from mooring.controller.members import Members
+from mooring.controller.observer import Observer
 from mooring.controller.ports import Ports
 from mooring.controller.pushing import Pushing
+from mooring.controller.security import Security
 from mooring.core import claims, endpoints, gateway_document, roster
 from mooring.core.addresses import Addresses, Place
 from mooring.core.picture import Picture
 from mooring.core.roster import Roster
+from mooring.kube import remembering
 from mooring.kube.api import Api
 from mooring.kube.election import Election, Term
 from mooring.kube.kinds import ENDPOINT_SLICES, NETWORK_POLICIES, NODES, SERVICES
@@ -52,12 +57,21 @@ class Outside(Struct, frozen=True):
     cloud_calls: Calls
     agent_calls: Calls
 
-    def fenced(self, term: Term) -> "Outside":
-        """The same for one term. The fence stands next to the wire: what waited for its turn is checked last."""
+    def guarded(self, check: Callable[[], None]) -> "Outside":
+        """The same behind a door that asks before every write."""
+        return msgspec.structs.replace(
+            self,
+            kube=GuardedTransport(self.kube, check),
+            cloud=GuardedSender(self.cloud, check),
+            reach=lambda agent: GuardedSender(self.reach(agent), check),
+        )
+
+    def patient(self) -> "Outside":
+        """The same with the limits that the servers set. Doors stand behind it: what waited for its turn asks last."""
         return Outside(
-            PatientTransport(FencedTransport(self.kube, term), self.kube_calls),
-            PatientSender(FencedSender(self.cloud, term), self.cloud_calls),
-            lambda agent: PatientSender(FencedSender(self.reach(agent), term), self.agent_calls, patience=0.0),
+            PatientTransport(self.kube, self.kube_calls),
+            PatientSender(self.cloud, self.cloud_calls),
+            lambda agent: PatientSender(self.reach(agent), self.agent_calls, patience=0.0),
             self.kube_calls,
             self.cloud_calls,
             self.agent_calls,
@@ -65,7 +79,10 @@ class Outside(Struct, frozen=True):
 
 
 class Controller:
-    """Follows always, leads sometimes. `leader` is the work of the term under way."""
+    """Follows always, leads sometimes, or only observes.
+
+    `leader` is the work of the term under way, `observer` that of one that observes.
+    """
 
     def __init__(  # noqa: PLR0913 - its ways to the outside, its clock and its chance
         self,
@@ -78,23 +95,28 @@ class Controller:
         chance: random.Random,
         times: Times,
         log: FilteringBoundLogger,
+        acts: bool = True,
         lease_seconds: float = 15.0,
         renewal_seconds: float = 5.0,
     ) -> None:
-        self._outside = outside
+        self._stance = Stance(acts=acts)
+        self._outside = outside.guarded(self._stance)
         self._place = place
         self._gateways = gateways
         self._configured = asyncio.Event()
+        self._turned = asyncio.Event()
         self._identity = identity
         self._clock = clock
         self._chance = chance
         self._times = times
         self._log = log
-        settle = functools.partial(claims.settled, wanted=place.services)
         self.followed = followed = Followed(
-            Store(taken_as=settle), Store({BY_SERVICE: _service_of}), Store(), Store({BY_NAMESPACE: _namespace_of})
+            Store(taken_as=lambda each: remembering.service(claims.settled(each, place.services))),
+            Store({BY_SERVICE: _service_of}, taken_as=remembering.endpoint_slice),
+            Store(),
+            Store({BY_NAMESPACE: _namespace_of}),
         )
-        api = Api(PatientTransport(outside.kube, outside.kube_calls))
+        api = Api(self._outside.patient().kube)
         self._reflectors = (
             Reflector(api, SERVICES, followed.services, chance, trouble=self._trouble("following Services")),
             Reflector(api, ENDPOINT_SLICES, followed.slices, chance, trouble=self._trouble("following endpoints")),
@@ -112,6 +134,7 @@ class Controller:
             trouble=self._trouble("being elected"),
         )
         self.leader: Leader | None = None
+        self.observer: Observer | None = None
         self.agents: Agents | None = None
 
     @property
@@ -119,48 +142,78 @@ class Controller:
         """Whether everything that it follows has been seen once."""
         return self.followed.complete
 
-    def reconfigure(self, place: Place, gateways: Roster) -> None:
-        """Go on with other gateways, or another place. A term under way begins its work anew, and stays."""
+    def reconfigure(self, place: Place, gateways: Roster, *, acts: bool = True) -> None:
+        """Go on with other gateways, or another place. A term under way begins its work anew, and stays.
+
+        Who is not to act any more writes nothing from now on, its Lease included, which runs out: another one, which
+        may not have read the configuration yet, does not lead before that.
+        """
         self._place, self._gateways = place, gateways
+        if acts != self._stance.acts:
+            self._stance.acts = acts
+            self._turned.set()
         self._configured.set()
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as tasks:
             for each in self._reflectors:
                 tasks.create_task(each.run())
-            tasks.create_task(self._election.run(self._lead))
+            tasks.create_task(self._act_or_observe())
+
+    async def _act_or_observe(self) -> None:
+        while True:
+            self._turned.clear()
+            await _until(self._turned, self._election.run(self._lead) if self._stance.acts else self._observe())
+
+    async def _observe(self) -> None:
+        """What is configured anew is looked at anew."""
+        while True:
+            self._configured.clear()
+            await _until(self._configured, self._look())
+
+    async def _look(self) -> None:
+        outside = self._outside.patient()
+        senders = {name: outside.reach(each.agent) for name, each in self._gateways.items()}
+        self.observer = Observer(
+            Api(outside.kube),
+            self.followed,
+            Cloud(outside.cloud),
+            self._place,
+            senders,
+            clock=self._clock,
+            times=self._times,
+            log=self._log,
+        )
+        try:
+            await self.observer.run()
+        finally:
+            self.observer = None
 
     async def _lead(self, term: Term) -> None:
         """Until the term ends. What is configured anew is worked on from the beginning, as by another leader."""
         while True:
             self._configured.clear()
-            work = asyncio.create_task(self._work(term))
-            configured = asyncio.create_task(self._configured.wait())
-            try:
-                await asyncio.wait((work, configured), return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                for each in (work, configured):
-                    each.cancel()
-                await asyncio.wait((work, configured))
-            if not work.cancelled():
-                work.result()
+            await _until(self._configured, self._work(term))
 
     async def _work(self, term: Term) -> None:
         log = self._log.bind(epoch=term.epoch)
-        outside = self._outside.fenced(term)
+        outside = self._outside.guarded(Lead(term)).patient()
         api = Api(outside.kube)
         leaving = roster.leaving(roster.load(term.notes.get(names.GATEWAYS, "")), self._gateways)
         everybody = {**self._gateways, **leaving}
         senders = {name: outside.reach(each.agent) for name, each in everybody.items() if each.agent}
         agents = Agents(senders, log, leaving=frozenset(leaving))
-        ports = tuple(each.port for each in everybody.values())
-        picture = Picture(Addresses(msgspec.structs.replace(self._place, gateways=ports)))
+        gateways = tuple(each.port for each in everybody.values())
+        picture = Picture(Addresses(msgspec.structs.replace(self._place, gateways=gateways)))
+        cloud = Cloud(outside.cloud)
+        ports = Ports(cloud, picture.addresses)
         self.agents = agents
         self.leader = Leader(
             api,
             self.followed,
             picture=picture,
-            ports=Ports(Cloud(outside.cloud), picture.addresses),
+            ports=ports,
+            security=Security(cloud, ports, picture.addresses, log),
             agents=agents,
             members=Members(
                 self._gateways,
@@ -186,6 +239,19 @@ class Controller:
 
     def _trouble(self, what: str) -> Callable[[Exception], None]:
         return lambda error: self._log.warning("failed", what=what, why=str(error))
+
+
+async def _until(something: asyncio.Event, work: Coroutine[None, None, None]) -> None:
+    """Work until something has happened, or until the work fails."""
+    task, happened = asyncio.create_task(work), asyncio.create_task(something.wait())
+    try:
+        await asyncio.wait((task, happened), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for each in (task, happened):
+            each.cancel()
+        await asyncio.wait((task, happened))
+    if not task.cancelled():
+        task.result()
 
 
 def _service_of(found: EndpointSlice) -> tuple[Name, ...]:

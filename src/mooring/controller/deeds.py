@@ -1,11 +1,15 @@
 """Doing the steps of one Service: each is one call, or a few, and then it is told."""
 
+from collections.abc import Iterable
+
 from structlog.typing import FilteringBoundLogger
 
 from mooring.controller.ports import Ports
 from mooring.controller.service_writes import ServiceWrites
-from mooring.core import telling, wording
+from mooring.core import mapping, telling, wording
 from mooring.core.picture import Picture
+from mooring.core.telling import News
+from mooring.core.wishes import Wish
 from mooring.kube.recorder import Recorder, Told
 from mooring.model.kubernetes import ObjectReference, Service
 from mooring.model.steps import Annotate, Clear, Forget, Keep, LetGo, MakePort, Manage, Publish, Step, Tell
@@ -27,13 +31,16 @@ class Deeds:
         match step:
             case Manage():
                 await self._writes.manage(service)
-            case MakePort(family, address):
-                await self._ports.make(family, address)
+            case MakePort(family, address, subnet, floating_network):
+                await self._ports.make(Wish(family, address, subnet, floating_network))
                 self._picture.offer()
             case Annotate(ports):
                 # Claimed first: if the answer is lost, the claim stands until the Service is seen at a newer version.
+                had = mapping.ports_of(service)
                 self._picture.give(service, ports)
                 await self._writes.annotate(service, ports)
+                public = self._picture.addresses.public
+                self._record(service, telling.moved(map(public, had), map(public, ports)))
             case Keep(floating_ip):
                 await self._ports.keep(floating_ip)
             case Publish(addresses, conditions):
@@ -51,6 +58,9 @@ class Deeds:
     def _tell(self, service: Service, step: Step) -> None:
         """One line for the log, and events where they are worth it."""
         self._log.info(wording.done(step), service=str(service.name), **wording.details(step))
+        self._record(service, telling.news(service, step))
+
+    def _record(self, service: Service, news: Iterable[News]) -> None:
         regarding = ObjectReference("v1", "Service", service.name.namespace, service.name.name, service.metadata.uid)
-        for each in telling.news(service, step):
+        for each in news:
             self._recorder.tell(Told(regarding, each.type, each.reason, each.action, each.note))

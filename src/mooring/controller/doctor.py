@@ -16,8 +16,9 @@ from mooring.cloud.api import Cloud
 from mooring.cloud.errors import CloudError
 from mooring.cloud.kinds import NETWORKS, ROUTERS, SECURITY_GROUPS
 from mooring.controller import permissions, survey
+from mooring.controller.looking import CLOUD_SECONDS
 from mooring.controller.permissions import Permission
-from mooring.controller.survey import CLOUD_SECONDS, CannotLook, Sources
+from mooring.controller.survey import CannotLook, Sources
 from mooring.core import cloud_findings, doctoring
 from mooring.core.cloud_findings import InCloud
 from mooring.core.doctoring import Clock, Facts, Right
@@ -25,7 +26,7 @@ from mooring.core.surveyed import Owned
 from mooring.kube.api import Api
 from mooring.kube.errors import KubeError
 from mooring.kube.kinds import ACCESS_REVIEWS
-from mooring.model.cloud import ProjectId
+from mooring.model.cloud import ProjectId, SecurityGroup
 from mooring.model.config import Config
 from mooring.model.kubernetes import AccessReview, AccessReviewSpec, ResourceAttributes
 from mooring.model.reports import DoctorReport
@@ -60,7 +61,8 @@ async def examine(config: Config) -> DoctorReport:
         async with survey.opened(config) as sources:
             return doctoring.report(await facts(sources, permissions.CONTROLLER))
     except CannotLook as error:
-        cloud = InCloud(unseen={"extensions": "was not asked: there is no way to Kubernetes"})
+        unasked = {"extensions": "was not asked: there is no way to Kubernetes"}
+        cloud = InCloud(unseen=unasked, asked=not config.addresses.static)
         return doctoring.report(Facts(None, cloud, unseen=str(error), rights_unseen=NOBODY, release=RELEASE))
 
 
@@ -71,7 +73,7 @@ async def facts(sources: Sources, wanted: Sequence[Permission]) -> Facts:
     try:
         about = await sources.api.about()
     except KubeError as error:
-        cloud = await _in_cloud(sources.cloud, None)
+        cloud = await _in_cloud(sources, None)
         return Facts(None, cloud, unseen=str(error), rights_unseen=NOBODY, release=RELEASE)
     clock = dated(KUBERNETES, about.date, begin, sources.clock())
     rights, unasked = await _rights(sources.api, wanted)
@@ -82,7 +84,7 @@ async def facts(sources: Sources, wanted: Sequence[Permission]) -> Facts:
         unseen = str(error)
     return Facts(
         found,
-        await _in_cloud(sources.cloud, found.sights.owned if found else None),
+        await _in_cloud(sources, found.sights.owned if found else None),
         unseen=unseen,
         kubernetes=about.version,
         rights=rights,
@@ -125,8 +127,11 @@ def _told(wanted: ResourceAttributes) -> str:
     return f"{wanted.verb} {wanted.resource}{part}{where}"
 
 
-async def _in_cloud(cloud: Cloud, owned: Owned | None) -> InCloud:
+async def _in_cloud(sources: Sources, owned: Owned | None) -> InCloud:
     """What OpenStack has to offer to what is ours. One after the other: who is slow is slow for all."""
+    if not sources.openstack:
+        return InCloud(asked=False)
+    cloud = sources.cloud
     unseen: dict[str, str] = {}
 
     async def asked(field: str, call: Awaitable[T]) -> T | None:
@@ -146,15 +151,22 @@ async def _in_cloud(cloud: Cloud, owned: Owned | None) -> InCloud:
     place = owned.place
     ids = [each for each in (place.network, place.floating_network) if each]
     routers = sorted({each.device_id for each in cloud_findings.router_ports(owned)})
-    groups = sorted({each for port in owned.gateways for each in port.security_groups})
     return InCloud(
         aliases,
         await asked("networks", cloud.list(NETWORKS, id=ids)),
         await asked("routers", cloud.list(ROUTERS, id=routers)) if routers else (),
-        await asked("groups", cloud.list(SECURITY_GROUPS, id=groups)) if groups else (),
+        await asked("groups", _groups(cloud, owned)),
         await asked("quota", cloud.quota(_project(owned))),
         unseen,
     )
+
+
+async def _groups(cloud: Cloud, owned: Owned) -> tuple[SecurityGroup, ...]:
+    """Those on the gateways' ports, and those of ours."""
+    ids = sorted({each for port in owned.gateways for each in port.security_groups})
+    on = await cloud.list(SECURITY_GROUPS, id=ids) if ids else ()
+    ours = await cloud.list(SECURITY_GROUPS, description=owned.place.mark)
+    return tuple({each.id: each for each in (*on, *ours)}.values())
 
 
 def _project(owned: Owned) -> ProjectId:

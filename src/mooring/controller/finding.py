@@ -11,7 +11,9 @@ from structlog.typing import FilteringBoundLogger
 from mooring.cloud.api import Cloud
 from mooring.cloud.errors import CloudError
 from mooring.cloud.kinds import NETWORKS, PORTS, SUBNETS, Kind
+from mooring.core import ranges, wishes
 from mooring.core.addresses import Place
+from mooring.core.choices import Choices
 from mooring.core.roster import Member
 from mooring.kube.api import Api
 from mooring.kube.errors import KubeError
@@ -42,10 +44,12 @@ async def place(config: Config, api: Api, cloud: Cloud) -> Place:
     """Where addresses come from, and the identity of the cluster: the uid of its oldest namespace."""
     wanted = config.addresses
     cluster = await api.get(NAMESPACES, Name("", "kube-system"))
+    if wanted.static:
+        return _listed(config, cluster.metadata.uid)
     network = await _one(cloud, NETWORKS, wanted.network or "", "addresses.network")
     floating = wanted.floating_network
     ports = [
-        await _one(cloud, PORTS, gateway.port, f"gateways.{name}.port")
+        await _one(cloud, PORTS, gateway.port or "", f"gateways.{name}.port")
         for name, gateway in sorted(config.gateways.items())
     ]
     for name, port in zip(sorted(config.gateways), ports, strict=True):
@@ -65,6 +69,38 @@ async def place(config: Config, api: Api, cloud: Cloud) -> Place:
         config.services,
         await _subnet_ipv6(config, cloud, NetworkId(network.id)),
         config.backends.layer,
+        config.backends.probe_port,
+        wanted.manage_security_group,
+        wanted.pairs_limit,
+        wanted.wishes,
+        ranges.read_all(wanted.wishes_allowed),
+        await _choices(config, cloud, NetworkId(network.id)),
+    )
+
+
+def refuse_another_source(before: Place, config: Config) -> None:
+    """A list may change while a controller runs. To go from OpenStack to a list, or back, would take all addresses."""
+    if bool(config.addresses.static) is not bool(before.static):
+        raise StartRefused(
+            "addresses.static: from OpenStack to a list, or back, is a way for a cluster in which no Service has an "
+            "address. Delete such Services, or let them opt out, and start the controllers anew"
+        )
+
+
+def _listed(config: Config, cluster: str) -> Place:
+    """Nothing is asked for: the addresses are a list, and a gateway is known by where its agent listens."""
+    return Place(
+        cluster,
+        NetworkId(""),
+        None,
+        gateways=tuple(PortId(gateway.agent) for _, gateway in sorted(config.gateways.items())),
+        name=config.cluster.name,
+        sharing=config.addresses.sharing,
+        services=config.services,
+        layer=config.backends.layer,
+        wishes=config.addresses.wishes,
+        wished=ranges.read_all(config.addresses.wishes_allowed),
+        static=ranges.read_all(config.addresses.static),
     )
 
 
@@ -72,6 +108,31 @@ def gateways(config: Config, found: Place) -> dict[str, Member]:
     """The gateways by their names, from the ports that were found for them."""
     named = sorted(config.gateways.items())
     return {name: Member(each.agent, port) for (name, each), port in zip(named, found.gateways, strict=True)}
+
+
+async def _choices(config: Config, cloud: Cloud, network: NetworkId) -> Choices:
+    """What owners of Services may choose: what is listed, and what is taken without a choice, by id or as written."""
+    wanted = config.addresses
+    subnets: dict[str, tuple[str, SubnetId]] = {}
+    for key, texts in (
+        ("addresses.subnets_allowed", wanted.subnets_allowed),
+        ("addresses.subnet", (wanted.subnet,) if wanted.subnet else ()),
+        ("addresses.subnet_ipv6", (wanted.subnet_ipv6,) if wanted.subnet_ipv6 else ()),
+    ):
+        for each in texts:
+            found = await _one(cloud, SUBNETS, each, key)
+            if found.network_id != network:
+                raise StartRefused(f"{key}: {each} is not a subnet of addresses.network")
+            family = wishes.IPV6 if found.ip_version == IPV6 else wishes.IPV4
+            if family == wishes.IPV6 and not wanted.subnet_ipv6:
+                raise StartRefused(f"{key}: {each} is of IPv6; name one in addresses.subnet_ipv6 first")
+            subnets[each] = subnets[found.id] = (family, found.id)
+    networks: dict[str, NetworkId] = {}
+    for each in (*wanted.floating_networks_allowed, *([wanted.floating_network] if wanted.floating_network else ())):
+        key = "addresses.floating_networks_allowed"
+        floating = await _one(cloud, NETWORKS, each, key)
+        networks[each] = networks[floating.id] = floating.id
+    return Choices(subnets, networks)
 
 
 async def _subnet(config: Config, cloud: Cloud, network: NetworkId) -> SubnetId | None:

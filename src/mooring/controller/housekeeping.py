@@ -4,9 +4,10 @@ import asyncio
 
 from structlog.typing import FilteringBoundLogger
 
+from mooring.cloud.errors import CloudError
 from mooring.controller.ports import Ports
 from mooring.core import cleaning, wording
-from mooring.core.cleaning import CleaningStep
+from mooring.core.cleaning import CleaningStep, Pair
 from mooring.core.picture import Picture
 from mooring.model.cloud import PortId
 
@@ -30,12 +31,20 @@ class Housekeeping:
         self._tagged = {each: self._tagged.get(each, now) for each in self._picture.addresses.going()}
         self._picture.offer()
 
-    async def clean_up(self, named: frozenset[PortId], let_go: frozenset[PortId] = frozenset()) -> None:
+    async def clean_up(
+        self,
+        named: frozenset[PortId],
+        let_go: frozenset[PortId] = frozenset(),
+        *,
+        shown: frozenset[str] = frozenset(),
+    ) -> None:
         """Put right what is needed, and bring what nobody needs one step further.
 
-        `named`: by Services, just now. `let_go`: what Services were seen to have named before.
+        `named`: by Services, just now, and `shown` by them. `let_go`: what Services were seen to have named before.
         """
         addresses = self._picture.addresses
+        if addresses.place.static:
+            return
         steps = cleaning.steps(
             addresses.ports.values(),
             addresses.floating_ips.values(),
@@ -43,15 +52,25 @@ class Housekeeping:
             gateways=addresses.gateways.values(),
             former=addresses.former,
             released=addresses.released,
+            shown=shown,
             tagged_for=self._tagged_for(),
             wait=self._before_deletion,
         )
         allowed = self._allowed(steps, let_go)
+        failed: CloudError | None = None
         for step in allowed:
-            await self._ports.carry_out(step)
-            self._log.info(wording.done(step), **wording.details(step))
+            try:
+                await self._ports.carry_out(step)
+            except CloudError as error:
+                if not isinstance(step, Pair):
+                    raise
+                failed = failed or error  # a gateway's list may be full, until what goes makes room in it
+            else:
+                self._log.info(wording.done(step), **wording.details(step))
         if allowed:
             await self.refresh()
+        if failed is not None:
+            raise failed
 
     def _allowed(self, steps: tuple[CleaningStep, ...], let_go: frozenset[PortId]) -> list[CleaningStep]:
         addresses = self._picture.addresses

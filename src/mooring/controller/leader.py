@@ -18,13 +18,14 @@ from structlog.typing import FilteringBoundLogger
 from mooring.cloud.errors import CloudError
 from mooring.controller import troubles
 from mooring.controller.agenda import Agenda, Chore, Item, Times
-from mooring.controller.agents import Agents
+from mooring.controller.agents import Agents, Errands
 from mooring.controller.deeds import Deeds
 from mooring.controller.followed import Followed
 from mooring.controller.housekeeping import Housekeeping
 from mooring.controller.members import Members
 from mooring.controller.ports import Ports
 from mooring.controller.pushing import Pushing
+from mooring.controller.security import Security
 from mooring.controller.service_writes import ServiceWrites
 from mooring.core import explaining, mapping
 from mooring.core.mapping import Seen
@@ -35,7 +36,7 @@ from mooring.kube.queue import WorkQueue
 from mooring.kube.recorder import Recorder
 from mooring.model.kubernetes import Name, Service
 from mooring.model.reasons import Trouble
-from mooring.model.steps import Annotate, MakePort, Push, Rest, Tell
+from mooring.model.steps import Annotate, MakePort, Push, Rest, Step, Tell
 
 BEGIN_AGAIN = 5.0
 """Nothing else is done before the beginning has succeeded: it does not wait for long."""
@@ -53,6 +54,7 @@ class Leader:
         *,
         picture: Picture,
         ports: Ports,
+        security: Security,
         agents: Agents,
         members: Members,
         pushing: Pushing,
@@ -67,12 +69,13 @@ class Leader:
         self._followed = followed
         self._picture = picture
         self._ports = ports
+        self._security = security
         self._agents = agents
         self._members = members
         self._pushing = pushing
         self._recorder = recorder
-        self._wanted = picture.addresses.place.services
-        self._writes = ServiceWrites(api, followed.services, clock, ip_mode=self._wanted.ip_mode)
+        ip_mode = picture.addresses.place.services.ip_mode
+        self._writes = ServiceWrites(api, followed.services, clock, ip_mode=ip_mode)
         self._deeds = Deeds(picture, ports, self._writes, recorder, log)
         self._house = Housekeeping(picture, ports, log, before_deletion=times.before_deletion)
         self._times = times
@@ -107,7 +110,7 @@ class Leader:
 
     @property
     def generation(self) -> int:
-        return self._pushing.document.generation
+        return self._pushing.edition.held.generation
 
     async def run(self) -> None:
         """Until cancelled. Waits for everything to be known first."""
@@ -117,7 +120,7 @@ class Leader:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._recorder.run())
                 tasks.create_task(
-                    self._agents.run(self._agenda.hear_gateways, self._drained, every=self._times.heartbeat)
+                    self._agents.run(self._agenda.hear_gateways, self._errands, every=self._times.heartbeat)
                 )
                 tasks.create_task(self._work(self._agenda.pushes))
                 await self._work(self._queue)
@@ -135,12 +138,18 @@ class Leader:
                 self._failed(queue, item, error)
                 if isinstance(item, Name) and isinstance(error, CloudError):
                     await self._troubled(item, troubles.trouble(error), since=self._failing.setdefault(item, began))
+            except Exception as error:  # a defect of ours, or something that cannot be: it must not stop the others
+                if not isinstance(item, Name):
+                    raise
+                self._failed(queue, item, error)
+                self._log.exception("defect", service=str(item))
             else:
                 self._failing.pop(item, None)
                 if again is None:
                     queue.done(item)
                 else:
                     queue.again(item, again)
+            await asyncio.sleep(0)  # the Lease and the gateways get their turn, however many Services there are
 
     def _failed(self, queue: WorkQueue[Item], item: Item, error: Exception) -> None:
         """It comes back by itself, or with the next audit where it is of no use to try earlier."""
@@ -154,8 +163,8 @@ class Leader:
             queue.add_after(item, delay)
         self._log.warning("failed", what=_called(item), why=str(error), again_in=round(delay, 1))
 
-    def _drained(self) -> frozenset[str]:
-        return self._members.drained(self._pushing.document)
+    def _errands(self) -> Errands:
+        return Errands(self._members.drained(self._pushing.edition.addresses), self._agenda.probes)
 
     async def _handle(self, item: Item) -> float | None:
         """The work on one item; what is returned is after how long it wants to be looked at again."""
@@ -182,13 +191,11 @@ class Leader:
         """
         await self._members.begin()
         await self._pushing.begin()
-        await self._followed.relist(
-            self._api, self._wanted
-        )  # the watch may lag behind what the leader before us has written
+        await self._followed.relist(self._api)  # the watch may lag behind what the leader before us has written
         await self._house.refresh()
-        services = sorted(self._services.all(), key=mapping.precedence)
-        for service in services:
-            self._picture.claim(service)
+        await self._ports.count()
+        services = self._services.all()
+        self._picture.claim_all(services)
         self._stop_listening = self._agenda.begin()
         self._log.info("leading", services=len(services), addresses=len(self._picture.addresses.ports))
         self._agenda.tell_gateways()
@@ -199,6 +206,9 @@ class Leader:
         while service := self._services.get(name):
             if not self._ports.known:
                 await self._house.refresh()
+            if await self._security.let_in(service, self._services.all):
+                continue  # it may have changed meanwhile
+            self._agenda.let_in(name)
             seen = self._seen(service)
             (self._agenda.wishing.add if seen.denied else self._agenda.wishing.discard)(name)
             step = explaining.decide(seen, self._agenda.troubles.get(name))
@@ -206,19 +216,31 @@ class Leader:
                 self._agenda.troubles.pop(name, None)
                 return
             if isinstance(step, Push):
-                self._agenda.waiting.add(name)
-                self._agenda.tell_gateways()
+                self._wait_for_gateways(service)
                 return
             try:
                 await self._deeds.do(service, step)
             except errors.Conflict:
                 await self._writes.look_again(service)
+                if self._services.get(name) is service:
+                    raise  # the server has something older, such as from a backup: in vain until we know
             except errors.NotFound:
                 return  # it is gone; the watch will tell
-            if isinstance(step, MakePort | Annotate):
-                self._agenda.troubles.pop(name, None)
-            if isinstance(step, MakePort):
-                self._agenda.audit_soon()  # which puts our tag on it
+            self._went_on(name, step)
+
+    def _went_on(self, name: Name, step: Step) -> None:
+        if isinstance(step, MakePort | Annotate):
+            self._agenda.troubles.pop(name, None)
+        if isinstance(step, MakePort):
+            self._agenda.audit_soon()  # which puts our tag on it
+
+    def _wait_for_gateways(self, service: Service) -> None:
+        """They are told only what they have not been told: of ten thousand that wait, one document tells all."""
+        self._agenda.waiting.add(service.name)
+        self._picture.changes.add((service.name,))
+        wanted = self._picture.forwards(service, self._agenda.known_of(service))
+        told = self._pushing.told(service, wanted)
+        (self._agenda.hear_gateways if told else self._agenda.tell_gateways)()
 
     async def _troubled(self, name: Name, trouble: Trouble, *, since: float) -> None:
         """Say on a Service what went wrong with it; where that does not work either, the next try will."""
@@ -240,18 +262,20 @@ class Leader:
 
     def _push(self) -> None:
         """Have the gateways told what is wanted. What OpenStack has was known once, and is enough."""
-        wanted = [
-            each
-            for service in self._services.all()
-            for each in self._picture.forwards(service, self._agenda.known_of(service))
-        ]
-        self._pushing.push(wanted)
+        names = self._picture.changes.take()
+        services = (
+            self._services.all() if names is None else [each for name in names if (each := self._services.get(name))]
+        )
+        wanted = {str(each.name): self._picture.forwards(each, self._agenda.known_of(each)) for each in services}
+        gone = {str(name): () for name in names or () if str(name) not in wanted}
+        self._pushing.push(wanted | gone, everybody=names is None)
         self._agenda.hear_gateways()
 
     async def _heard(self) -> None:
         """The gateways hold something else, or are not what they were: Services that waited for that go on."""
         if await self._pushing.overtaken():
             self._agenda.tell_gateways()
+        self._agenda.nodes_answer(self._agents.silent())
         gateways = self._pushing.gateways()
         live = gateways.live, gateways.holder
         if gateways.acknowledged is not self._acknowledged or live != self._live:
@@ -268,13 +292,17 @@ class Leader:
         """Compare everything with what is really there; clean up what nobody needs."""
         self._agents.look_again()
         await self._house.refresh()
-        services = await self._followed.relist(self._api, self._wanted)
+        services = await self._followed.relist(self._api)
         needed = {port for service in services for port in mapping.ports_of(service)}
         needed |= self._picture.asked_for(services)
         needed |= self._picture.begun_for(each for name in self._agenda.troubles if (each := self._services.get(name)))
-        await self._house.clean_up(frozenset(needed), frozenset(self._agenda.let_go))
+        await self._security.audit(services)  # before a new gateway may use addresses, packets can come to it
+        shown = mapping.all_shown(services)
+        await self._house.clean_up(frozenset(needed), frozenset(self._agenda.let_go), shown=shown)
+        await self._ports.count()
         await self._members.left()
         self._agenda.look_at_all()
+        self._picture.changes.add_everybody()
         self._agenda.tell_gateways()
         self.audits += 1
         due = self._house.next_due()

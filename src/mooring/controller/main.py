@@ -62,16 +62,19 @@ async def _work(config: Config, source: Source, ways: Ways, agents: AgentWays, l
 
     async with serving.serving(serving.monitoring(registry, ready), config.controller.monitoring):
         log.info("starting", monitoring=config.controller.monitoring, gateways=sorted(config.gateways))
+        if not config.acts:
+            log.info('only observing, by controller.reconcile = "observe": nothing is written')
         api = Api(PatientTransport(outside.kube, outside.kube_calls))
         cloud = Cloud(PatientSender(outside.cloud, outside.cloud_calls))
         place = await finding.place_patiently(config, api, cloud, log)
-        controller = _controller(outside, place, finding.gateways(config, place), log)
+        controller = _controller(outside, place, finding.gateways(config, place), acts=config.acts, log=log)
         registry.register(ControllerCollector(controller))
         at_work.append(controller)
 
         async def use(new: Config) -> None:
+            finding.refuse_another_source(place, new)
             there = await finding.place_patiently(new, api, cloud, log)
-            controller.reconfigure(there, finding.gateways(new, there))
+            controller.reconfigure(there, finding.gateways(new, there), acts=new.acts)
 
         reloading = Reloading(config, source, agents, use, registry=registry, log=log)
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reloading.asked.set)
@@ -80,7 +83,9 @@ async def _work(config: Config, source: Source, ways: Ways, agents: AgentWays, l
             tasks.create_task(controller.run())
 
 
-def _controller(outside: Outside, place: Place, gateways: Roster, log: FilteringBoundLogger) -> Controller:
+def _controller(
+    outside: Outside, place: Place, gateways: Roster, *, acts: bool, log: FilteringBoundLogger
+) -> Controller:
     chance = random.Random()  # noqa: S311 - it spreads retries; nobody gains by guessing it
     identity = f"{socket.gethostname()}_{chance.getrandbits(48):012x}"
     log.info("found", cluster=place.cluster, network=place.network, subnet=place.subnet, identity=identity)
@@ -93,6 +98,7 @@ def _controller(outside: Outside, place: Place, gateways: Roster, log: Filtering
         chance=chance,
         times=Times(),
         log=log,
+        acts=acts,
     )
 
 

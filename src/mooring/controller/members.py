@@ -13,7 +13,6 @@ from mooring.core.addresses import Addresses
 from mooring.core.roster import Roster
 from mooring.kube.election import Term
 from mooring.model import names
-from mooring.model.gateway import Document
 
 Note = Callable[[Term, Mapping[str, str]], Awaitable[None]]
 """Writes annotations of the Lease."""
@@ -45,14 +44,14 @@ class Members:
         """Write down who there is, before anybody new may use an address."""
         await self._write_down()
 
-    def drained(self, document: Document) -> frozenset[str]:
+    def drained(self, served: frozenset[str]) -> frozenset[str]:
         """Who is to give way: whom a person drained, who leaves, and who may not use all that is served yet."""
         by_people = roster.load_names(self._term.notes.get(names.DRAINED, ""))
         allowed = {
             port: frozenset(pair.ip_address for pair in each.allowed_address_pairs)
             for port, each in self._addresses.gateways.items()
         }
-        return by_people | self.leaving.keys() | roster.lacking(self._wanted, allowed, document)
+        return by_people | self.leaving.keys() | roster.lacking(self._wanted, allowed, served)
 
     def let_go(self) -> bool:
         """Let go of those that leave and do not hold the addresses any more. Returns whether there were such."""
@@ -64,10 +63,12 @@ class Members:
         return self._addresses.released != before
 
     async def left(self) -> None:
-        """Forget those that were let go and may not use any address of ours any more."""
+        """Forget those that were let go and have no address and no security group of ours any more."""
         gone = [name for name, each in self.leaving.items() if each.port in self._addresses.released]
-        gone = [name for name in gone if not self._addresses.usable_by(self.leaving[name].port)]
         for name in gone:
+            port = self.leaving[name].port
+            if self._addresses.usable_by(port) or self._addresses.guarded(port):
+                continue
             del self.leaving[name]
             self._agents.forget(name)
             self._log.info("gateway is gone", gateway=name)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from mooring.controller.controller import Controller
@@ -23,14 +23,23 @@ class ControllerCollector(Collector):
         services = self._controller.followed.services.all()
         ours = [each for each in services if mapping.can_be_managed(each)]
         yield _gauge("mooring_leading", "1 while this controller is the one that acts.", float(leader is not None))
+        observer = self._controller.observer
+        yield _gauge("mooring_observing", "1 while this controller only observes.", float(observer is not None))
+        if observer is not None and observer.plan is not None:
+            would = "Next steps that it would take, by what it last saw, if it did not only observe."
+            yield _gauge("mooring_planned_steps", would, observer.plan.steps)
         yield _gauge("mooring_services", "Services that Mooring is to serve.", len(ours))
         published = sum(1 for each in ours if each.status.load_balancer.ingress)
         yield _gauge("mooring_services_published", "Services of these that show an address.", published)
         if leader is not None:
             yield _gauge("mooring_queue", "Things that wait to be looked at.", leader.backlog)
-            yield _gauge("mooring_addresses", "Ports that Mooring has made for addresses.", leader.addresses)
+            yield _gauge(
+                "mooring_addresses", "Ports that Mooring has made for addresses, or that are listed.", leader.addresses
+            )
             stopped = "Objects in OpenStack that nobody needs, too many at once to be deleted before a person says so."
             yield _gauge("mooring_clean_up_held_back", stopped, leader.held_back)
+            compared = "How often this leader has compared everything with what is really there."
+            yield CounterMetricFamily("mooring_audits", compared, leader.audits)
             yield _gauge("mooring_document_generation", "The newest document of this term.", leader.generation)
 
     def _gateways(self) -> Iterable[Metric]:

@@ -1,6 +1,7 @@
 """What the controller does to Kubernetes, as a closed table: it is given these rights and no others.
 
-The table is read by whoever writes roles, and held against what the controller really asks for by a test.
+The table is read by whoever writes roles, and held against what the controller really asks for: in simulation, and in
+the lab by the API server's audit log.
 """
 
 from typing import Any

@@ -4,6 +4,7 @@ Whenever the outcome of a change is not known, nothing is assumed: `refresh` has
 """
 
 import contextlib
+from collections.abc import Callable
 from typing import Any
 
 from mooring.cloud import errors
@@ -11,10 +12,11 @@ from mooring.cloud.api import Cloud
 from mooring.cloud.kinds import FLOATING_IPS, PORTS, Kind
 from mooring.controller.troubles import NotToBeHad
 from mooring.core import addresses
-from mooring.core.addresses import Addresses
+from mooring.core.addresses import Addresses, Origin
 from mooring.core.cleaning import CleaningStep, Doom, Fate, Label, Pair, Remove, Rescue, Unpair
+from mooring.core.wishes import Wish
 from mooring.model import names
-from mooring.model.cloud import AddressPair, FloatingIp, FloatingIpId, Port, PortId
+from mooring.model.cloud import AddressPair, Attributes, FloatingIp, FloatingIpId, NetworkId, Port, PortId
 
 TRIES = 5
 """Neutron counts up a port's revision by itself, after binding it: a refused change is no sign of somebody else."""
@@ -31,29 +33,46 @@ class Ports:
         """Whether what is known is what Neutron has, as far as we can know."""
 
     async def refresh(self) -> None:
-        """Everything that bears our mark, and the gateways' ports, from three lists."""
+        """The gateways' ports, and everything that bears our mark, from three lists. What an operator lists stays.
+
+        A Neutron that has just begun may answer for a moment as if it had nothing. Who does not know the gateways does
+        not know the addresses either, and is not believed.
+        """
+        if self._place.static:
+            self.known = True
+            return
+        gateways = await self._cloud.list(PORTS, id=self._place.gateways) if self._place.gateways else ()
+        if self._place.gateways and not gateways:
+            raise errors.BadAnswer(f"list ports: none of the gateways' is there ({', '.join(self._place.gateways)})")
         ports = await self._cloud.list(PORTS, description=self._place.mark)
         floating_ips = await self._cloud.list(FLOATING_IPS, description=self._place.mark)
-        gateways = await self._cloud.list(PORTS, id=self._place.gateways) if self._place.gateways else ()
         self._addresses.replace(ports, floating_ips, gateways)
         self.known = True
 
-    async def make(self, family: str, address: str = "") -> None:
+    async def count(self) -> None:
+        """See how much more may be made. Who may not know that, or gets no answer, tries."""
+        project = self._addresses.project
+        try:
+            self._addresses.quota = await self._cloud.quota(project) if project else None
+        except errors.CloudError:
+            self._addresses.quota = None
+
+    async def make(self, wish: Wish) -> None:
         """Bring a new address into being, or complete one that was begun. Our mark is in each call that makes.
 
-        The floating IP comes last: who has one is served by gateways that may use the port's address. `address` is the
-        one that it is to be reached at.
+        The floating IP comes last: who has one is served by gateways that may use the port's address.
         """
         self.known = False
-        floats = self._place.floats(family)
-        reserved = await self._reserved(address) if floats and address else None
-        port = self._addresses.begun(family, address) or await self._make_port(family, "" if floats else address)
+        origin, address = self._place.origin(wish), wish.address
+        network = origin.floating_network
+        reserved = await self._reserved(address, origin) if network and address else None
+        port = self._addresses.begun(origin, address) or await self._make_port(origin, "" if network else address)
         for gateway in self._addresses.unpaired(port):
             await self._pair(gateway, add=self._address(port))
         if reserved is not None:
             await self._attach(reserved, port)
-        elif floats and self._addresses.public(port) is None:
-            await self._make_floating_ip(port_id=port)
+        elif network and self._addresses.origin(port).floating_network is None:
+            await self._float(network, port)
         self.known = True
 
     async def keep(self, floating_ip: FloatingIpId) -> None:
@@ -90,14 +109,15 @@ class Ports:
 
     async def _give_back(self, what: FloatingIp) -> None:
         """What is to be kept stays in the project, on no port, without our mark: it was, or is, somebody else's."""
-        await self._cloud.untag(FLOATING_IPS, what.id, names.DELETING_TAG)
+        with contextlib.suppress(errors.NotFound):  # who removes everything does not tag it first
+            await self._cloud.untag(FLOATING_IPS, what.id, names.DELETING_TAG)
         now = await self._cloud.get(FLOATING_IPS, what.id)  # by itself a tag changes the revision
         if now.description == self._place.mark:
             change = {"port_id": None, "description": ""}
             await self._cloud.update(FLOATING_IPS, what.id, change, revision=now.revision_number)
 
-    async def _make_port(self, family: str, address: str) -> PortId:
-        fixed = {"subnet_id": self._place.subnets[family]} | ({"ip_address": address} if address else {})
+    async def _make_port(self, origin: Origin, address: str) -> PortId:
+        fixed = {"subnet_id": origin.subnet} | ({"ip_address": address} if address else {})
         wanted = {
             "network_id": self._place.network,
             "fixed_ips": [fixed],
@@ -106,26 +126,36 @@ class Ports:
             "security_groups": [],  # packets meet those of the gateways' own ports
         }
         port = await self._cloud.create(PORTS, wanted)
-        self._addresses.put(port)
+        self._addresses.made(port)
         return port.id
 
-    async def _make_floating_ip(self, **wanted: str) -> FloatingIp:
-        ours = {"floating_network_id": self._place.floating_network, "description": self._place.mark}
+    async def _make_floating_ip(self, network: NetworkId, **wanted: str) -> FloatingIp:
+        ours = {"floating_network_id": network, "description": self._place.mark}
         made = await self._cloud.create(FLOATING_IPS, ours | wanted)
-        self._addresses.put(made)
+        self._addresses.made(made)
         return made
 
-    async def _reserved(self, address: str) -> FloatingIp:
+    async def _float(self, network: NetworkId, port: PortId) -> None:
+        """Have a port reached from outside: at an address that one of ours was reached at before, or at a new one."""
+        spare = self._addresses.spare(network)
+        if spare is None:
+            await self._make_floating_ip(network, port_id=port)
+            return
+        change = {"port_id": port}
+        after = await self._cloud.update(FLOATING_IPS, spare.id, change, revision=spare.revision_number)
+        self._addresses.put(after)
+
+    async def _reserved(self, address: str, origin: Origin) -> FloatingIp:
         """The floating IP that a Service asks for, on no port: one that is there already, or a new one.
 
         It comes before its port: a wish that cannot be granted leaves nothing behind.
         """
         projects = frozenset(each.project_id for each in self._addresses.gateways.values())
         for found in await self._cloud.list(FLOATING_IPS, floating_ip_address=address):
-            if problem := addresses.not_to_be_had(found, self._place, projects):
+            if problem := addresses.not_to_be_had(found, origin, self._place, projects):
                 raise NotToBeHad(problem)
             return found
-        return await self._make_floating_ip(floating_ip_address=address)
+        return await self._make_floating_ip(origin.floating_network or NetworkId(""), floating_ip_address=address)
 
     async def _attach(self, floating_ip: FloatingIp, port: PortId) -> None:
         """What was there before us is to be kept, which is said first: it is not ours to delete."""
@@ -139,17 +169,27 @@ class Ports:
     async def _pair(
         self, gateway: PortId, *, add: frozenset[str] = frozenset(), remove: frozenset[str] = frozenset()
     ) -> None:
-        """Let a gateway use addresses, or no longer. Its list is one value, written only if it is as it was read."""
-        for last in (*[False] * (TRIES - 1), True):
-            port = await self._cloud.get(PORTS, gateway)
-            self._addresses.put_gateway(port)
+        """Let a gateway use addresses, or no longer."""
+
+        def change(port: Port) -> Attributes | None:
             wanted = addresses.paired(port.allowed_address_pairs, add=add, remove=remove)
+            return None if wanted is None else {"allowed_address_pairs": [_pair_body(each) for each in wanted]}
+
+        await self.change_gateway(gateway, change)
+
+    async def change_gateway(self, gateway: PortId, change: Callable[[Port], Attributes | None]) -> None:
+        """Change a gateway's port. Its lists are one value each, written only if it is as we know it."""
+        known = self._addresses.gateways.get(gateway)
+        for last in (*[False] * (TRIES - 1), True):
+            port = known or await self._cloud.get(PORTS, gateway)
+            self._addresses.put_gateway(port)
+            wanted = change(port)
             if wanted is None:
                 return
-            change = {"allowed_address_pairs": [_pair_body(each) for each in wanted]}
             try:
-                after = await self._cloud.update(PORTS, gateway, change, revision=port.revision_number)
+                after = await self._cloud.update(PORTS, gateway, wanted, revision=port.revision_number)
             except errors.RevisionMismatch:
+                known = None
                 if last:
                     raise
             else:

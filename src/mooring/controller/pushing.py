@@ -1,16 +1,18 @@
-"""The document: made from what is wanted, told to the gateways, and known by what they have acknowledged."""
+"""What is wanted, told to the gateways, and known by what they have acknowledged."""
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 
-from mooring.controller.agents import NOTHING, Agents
-from mooring.core import gateway_document
+from mooring.controller.agents import Agents
+from mooring.core import editions, picture
+from mooring.core.editions import Forwards
 from mooring.core.picture import Gateways
 from mooring.kube.election import Term
 from mooring.model.gateway import Forward
+from mooring.model.kubernetes import Service
 
 
 class Pushing:
-    """One term's documents. Owned by one task."""
+    """One term's editions of what is wanted. Owned by one task."""
 
     def __init__(
         self, agents: Agents, term: Term, raise_epoch: Callable[[Term, int], Awaitable[None]], *, seed: int
@@ -18,8 +20,7 @@ class Pushing:
         self._agents = agents
         self._term = term
         self._raise_epoch = raise_epoch
-        self._seed = seed
-        self.document = NOTHING.document
+        self.edition = editions.none(seed)
 
     async def begin(self) -> None:
         """Before anything is told: an epoch above all that the gateways have seen."""
@@ -27,13 +28,17 @@ class Pushing:
         if seen >= self._term.epoch:
             await self._raise_epoch(self._term, seen)
 
-    def push(self, wanted: Iterable[Forward]) -> None:
-        """Have the gateways told what is wanted now."""
-        generation = self.document.generation + 1
-        document = gateway_document.document(wanted, epoch=self._term.epoch, generation=generation, seed=self._seed)
-        if (document.epoch, document.digest) != (self.document.epoch, self.document.digest):
-            self.document = document
-            self._agents.tell(document)
+    def push(self, wanted: Mapping[str, Forwards], *, everybody: bool) -> None:
+        """Have the gateways told what Services want now: some of them, or `everybody`, and then nobody else."""
+        gone = self.edition.wanted.keys() - wanted.keys() if everybody else ()
+        edition = self.edition.next({**wanted, **dict.fromkeys(gone, ())}, epoch=self._term.epoch)
+        if (edition.held.epoch, edition.held.digest) != (self.edition.held.epoch, self.edition.held.digest):
+            self.edition = edition
+            self._agents.tell(edition)
+
+    def told(self, service: Service, wanted: Iterable[Forward]) -> bool:
+        """Whether the newest edition says this of a Service, be it that it is gone."""
+        return self._agents.told().get(str(service.name), frozenset()) == picture.places(wanted)
 
     async def overtaken(self) -> bool:
         """Whether a gateway has something newer than all that we have. What is told next goes before that."""

@@ -20,7 +20,7 @@ from mooring.model.errors import StartRefused
 
 LOOK_EVERY = 5.0
 FOLLOWED = ("gateways", "addresses", "tls")
-"""The sections that are followed; the others count from the next start."""
+"""The sections that are followed, beside `controller.reconcile`; all else counts from the next start."""
 
 
 class Source(Struct, frozen=True):
@@ -83,13 +83,16 @@ class Reloading:
 
     async def _follow(self, config: Config) -> None:
         kept = {each: getattr(self._config, each) for each in config.__struct_fields__ if each not in FOLLOWED}
+        kept["controller"] = msgspec.structs.replace(kept["controller"], reconcile=config.controller.reconcile)
         later = [each for each, value in kept.items() if getattr(config, each) != value]
         if later:
             self._log.warning("these sections count from the next start", sections=later)
-        await self._use(config)
+        followed = msgspec.structs.replace(config, **kept)
+        await self._use(followed)
         self._refused.set(0)
-        self._config = msgspec.structs.replace(config, **kept)
-        self._log.info("configuration read anew", gateways=sorted(config.gateways))
+        self._config = followed
+        told = {"gateways": sorted(config.gateways), "reconcile": config.controller.reconcile}
+        self._log.info("configuration read anew", **told)
 
 
 def refused(registry: prometheus_client.CollectorRegistry) -> prometheus_client.Gauge:

@@ -6,24 +6,17 @@ Without Kubernetes there is nothing to tell. What else does not answer is told a
 import asyncio
 import contextlib
 import functools
-import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from datetime import UTC, datetime
 
 import msgspec
-import structlog
 from msgspec import Struct
-from structlog.typing import FilteringBoundLogger
 
 from mooring.cloud.api import Cloud
-from mooring.cloud.errors import CloudError
-from mooring.cloud.kinds import FLOATING_IPS, PORTS, SUBNETS
-from mooring.controller import finding, wiring
-from mooring.controller.agents import Agents
+from mooring.controller import finding, looking, wiring
 from mooring.controller.controller import LEASE
 from mooring.core import roster
-from mooring.core.addresses import Place
-from mooring.core.surveyed import Around, Asked, Leader, Owned, Sights, Survey
+from mooring.core.surveyed import Asked, Leader, Owned, Sights, Survey
 from mooring.kube import election
 from mooring.kube.api import Api
 from mooring.kube.errors import KubeError, NotFound
@@ -38,16 +31,8 @@ from mooring.wire.http import Sender
 from mooring.wire.patient import PatientSender, PatientTransport
 
 PATIENCE = 10.0
-CLOUD_SECONDS = 15.0
 LOOKS = 3
 PAUSE = 1.0
-
-SILENT: FilteringBoundLogger = structlog.wrap_logger(
-    structlog.PrintLogger(), wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL)
-)
-"""What does not answer is told in the survey itself."""
-
-Find = Callable[[], Awaitable[Place]]
 
 
 class CannotLook(Exception):
@@ -57,17 +42,21 @@ class CannotLook(Exception):
 class Sources(Struct, frozen=True):
     """The ways to everything, and the time. `silent` are gateways that cannot even be asked, and why.
 
-    `around`: what others have beside ours in OpenStack is looked at, too.
+    `around`: what others have beside ours in OpenStack is looked at, too. `acts`: what the controller is configured to
+    do, be it that none runs.
     """
 
     api: Api
     cloud: Cloud
-    find: Find
+    find: looking.Find
     agents: Mapping[str, Sender]
     clock: Callable[[], datetime]
     silent: Mapping[str, str] = {}
     wanted: Services = Services()
     around: bool = False
+    acts: bool = True
+    openstack: bool = True
+    """Not, where addresses are a list."""
 
 
 async def look(config: Config) -> Survey:
@@ -100,7 +89,8 @@ async def opened(config: Config) -> AsyncIterator[Sources]:
         listed = {name: agents.reach(each.agent) for name, each in config.gateways.items()} if agents else {}
         silent = {name: refused for name in config.gateways if name not in listed}
         find = functools.partial(finding.place, config, api, cloud)
-        yield Sources(api, cloud, find, listed, lambda: datetime.now(UTC), silent, config.services)
+        asks = not config.addresses.static
+        yield Sources(api, cloud, find, listed, _now, silent, config.services, acts=config.acts, openstack=asks)
     finally:
         await ways.close()
 
@@ -129,8 +119,8 @@ async def _sights(sources: Sources) -> Sights:
             nodes = tasks.create_task(sources.api.list(NODES))
             policies = tasks.create_task(sources.api.list(NETWORK_POLICIES))
             lease = tasks.create_task(_lease(sources.api))
-            owned = tasks.create_task(_owned(sources))
-            asked = tasks.create_task(_ask(sources.agents))
+            owned = tasks.create_task(looking.owned(sources.cloud, sources.find, around=sources.around))
+            asked = tasks.create_task(looking.asked(sources.agents))
     except ExceptionGroup as failed:
         refused = [each for each in failed.exceptions if isinstance(each, KubeError)]
         if len(refused) < len(failed.exceptions):
@@ -152,7 +142,12 @@ async def _sights(sources: Sources) -> Sights:
         wanted=sources.wanted,
         nodes=nodes.result().items,
         policies=policies.result().items,
+        acts=sources.acts,
     )
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
 
 
 async def _lease(api: Api) -> Lease | None:
@@ -160,42 +155,6 @@ async def _lease(api: Api) -> Lease | None:
         return await api.get(LEASES, LEASE)
     except NotFound:
         return None
-
-
-async def _owned(sources: Sources) -> Owned | Missing:
-    cloud = sources.cloud
-    try:
-        async with asyncio.timeout(CLOUD_SECONDS):
-            place = await sources.find()
-            ports = await cloud.list(PORTS, description=place.mark)
-            floating_ips = await cloud.list(FLOATING_IPS, description=place.mark)
-            gateways = await cloud.list(PORTS, id=place.gateways) if place.gateways else ()
-            around = await _around(cloud, place) if sources.around else None
-    except (CloudError, StartRefused) as error:
-        return Missing("OpenStack", str(error))
-    except TimeoutError:
-        return Missing("OpenStack", f"no answer within {CLOUD_SECONDS:g} s")
-    return Owned(place, ports, floating_ips, gateways, around)
-
-
-async def _around(cloud: Cloud, place: Place) -> Around:
-    return Around(
-        await cloud.list(PORTS, network_id=place.network),
-        await cloud.list(FLOATING_IPS),
-        await cloud.list(SUBNETS, network_id=place.network),
-    )
-
-
-async def _ask(senders: Mapping[str, Sender]) -> tuple[Asked, ...]:
-    """What each agent answers, by the controller's own idea of an answer."""
-    agents = Agents(senders, SILENT)
-    await agents.ask()
-    return tuple(
-        Asked(each.name, each.state)
-        if each.failing_since is None
-        else Asked(each.name, failure=f"its agent does not answer: {each.failure}")
-        for each in agents.gateways.values()
-    )
 
 
 def leader(lease: Lease | None) -> Leader:

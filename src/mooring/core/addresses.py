@@ -2,20 +2,51 @@
 
 An address is a port that the gateways serve and, where floating IPs are wanted, one floating IP on it. It is usable
 once it can be reached from outside and every gateway may use it, by an entry in its port's allowed address pairs.
+
+Without OpenStack an operator lists the addresses: each is a port that is always there, and whose id it is itself.
 """
 
 from collections.abc import Iterable
 from typing import Literal
 
+import msgspec
 from msgspec import Struct
 
-from mooring.core import mark, wishes
+from mooring.core import mark, ranges, wishes
+from mooring.core.choices import Choices
 from mooring.core.layers import Layer
+from mooring.core.ranges import Range
+from mooring.core.wishes import Wish
 from mooring.model import names
-from mooring.model.cloud import AddressPair, FloatingIp, FloatingIpId, NetworkId, Port, PortId, ProjectId, SubnetId
+from mooring.model.cloud import (
+    AddressPair,
+    FixedIp,
+    FloatingIp,
+    FloatingIpId,
+    NetworkId,
+    Port,
+    PortId,
+    ProjectId,
+    Quota,
+    SecurityGroup,
+    SecurityGroupId,
+    SubnetId,
+)
 from mooring.model.config import Services
 
 Ours = Port | FloatingIp
+
+
+NOWHERE = SubnetId("")
+"""Of addresses that an operator lists."""
+
+
+class Origin(Struct, frozen=True):
+    """Where an address comes from: Services of different origins do not share one."""
+
+    family: str
+    subnet: SubnetId
+    floating_network: NetworkId | None = None
 
 
 class Place(Struct, frozen=True):
@@ -34,12 +65,37 @@ class Place(Struct, frozen=True):
     subnet_ipv6: SubnetId | None = None
     layer: Layer = "pod"
     """Where packets of Services go that do not choose themselves."""
+    probe_port: int = 0
+    """Where nodes are asked whether they answer; 0: they are not."""
+    manage_security_group: bool = False
+    """Whether a security group on the gateways' ports is ours to keep."""
+    pairs_limit: int = 0
+    """How many address pairs Neutron lets a port have; 0: not known."""
+    wishes: Literal["own", "shared", "none"] = "own"
+    wished: tuple[Range, ...] = ()
+    """Which addresses Services may ask for, and the only ones, where there are such."""
+    choices: Choices = Choices()
+    """Where else addresses may come from, if the owner of a Service chooses so."""
+    static: tuple[Range, ...] = ()
+    """All addresses that there are, where they do not come from OpenStack."""
 
     @property
     def subnets(self) -> dict[str, SubnetId]:
         """Where addresses of each family come from."""
         both = {wishes.IPV4: self.subnet, wishes.IPV6: self.subnet_ipv6}
         return {family: subnet for family, subnet in both.items() if subnet}
+
+    @property
+    def families(self) -> frozenset[str]:
+        """Of which families Services can have addresses."""
+        listed = (wishes.IPV6 if each.version == ranges.V6 else wishes.IPV4 for each in self.static)
+        return frozenset((*self.subnets, *listed))
+
+    def origin(self, wish: Wish) -> Origin:
+        """Where an address comes from that somebody wishes for."""
+        subnet = wish.subnet or self.subnets.get(wish.family, NOWHERE)
+        default = self.floating_network if self.floats(wish.family) else None
+        return Origin(wish.family, subnet, wish.floating_network or default)
 
     def floats(self, family: str) -> bool:
         """Whether an address of a family is reached by a floating IP. Neutron has none of IPv6."""
@@ -55,19 +111,24 @@ class Addresses:
 
     def __init__(self, place: Place) -> None:
         self.place = place
-        self.ports: dict[PortId, Port] = {}
+        self._listed = {port.id: port for each in place.static for port in map(_static, each.addresses())}
+        self.ports: dict[PortId, Port] = dict(self._listed)
         self.floating_ips: dict[FloatingIpId, FloatingIp] = {}
         self.gateways: dict[PortId, Port] = {}
         self.former: frozenset[str] = frozenset()
         """Addresses of ports of ours that somebody else deleted, and that gateways may still use."""
         self.released: frozenset[PortId] = frozenset()
         """Ports of gateways that were let go, and may not use any address of ours any more."""
+        self.groups: dict[SecurityGroupId, SecurityGroup] | None = None
+        """The security groups of ours; None while nobody has looked."""
+        self.quota: Quota | None = None
+        """What the project may have and has; None where that is not known."""
         self._by_port: dict[PortId, FloatingIp] = {}
 
     def replace(self, ports: Iterable[Port], floating_ips: Iterable[FloatingIp], gateways: Iterable[Port]) -> None:
         """All that there is now."""
         before = _addresses(self.ports.values())
-        self.ports = {each.id: each for each in ports}
+        self.ports = self._listed | {each.id: each for each in ports}
         self.gateways = {each.id: each for each in gateways}
         allowed = {pair.ip_address for each in self.gateways.values() for pair in each.allowed_address_pairs}
         self.former = ((self.former | before) - _addresses(self.ports.values())) & allowed
@@ -83,8 +144,32 @@ class Addresses:
         if what.port_id is not None:
             self._by_port[what.port_id] = what
 
+    def made(self, what: Ours) -> None:
+        """Something new, which there is now less room for."""
+        self.put(what)
+        if self.quota is not None:
+            kind = "port" if isinstance(what, Port) else "floatingip"
+            usage = getattr(self.quota, kind)
+            one_more = msgspec.structs.replace(usage, used=usage.used + 1)
+            self.quota = msgspec.structs.replace(self.quota, **{kind: one_more})
+
+    @property
+    def project(self) -> ProjectId | None:
+        """Whose quota counts: that of the project of what is ours, or will be, beside the gateways."""
+        every = (*self.ports.values(), *self.gateways.values())
+        return next((each.project_id for each in every), None)
+
     def put_gateway(self, port: Port) -> None:
         self.gateways[port.id] = port
+
+    def hold(self, addresses: Iterable[str]) -> None:
+        """Of a list: Services have these, be it that they are listed no more."""
+        if self.place.static:
+            self.ports = {each.id: each for each in map(_static, addresses)} | self.ports
+
+    def retired(self, port: PortId) -> bool:
+        """Whether a port is no longer listed: who has it keeps it, and nobody else gets it."""
+        return bool(self.place.static) and port not in self._listed
 
     def address(self, port: PortId) -> str | None:
         """The address that the gateways serve for a port."""
@@ -93,16 +178,21 @@ class Addresses:
 
     def public(self, port: PortId) -> str | None:
         """The address at which a port is reached from outside; None while it is not yet."""
-        family = self.family(port)
-        if family is None or not self.place.floats(family):
-            return self.address(port)
-        found = self._by_port.get(port)
-        return found.floating_ip_address if found else None
+        found, family = self._by_port.get(port), self.family(port)
+        if found is not None:
+            return found.floating_ip_address
+        return None if family and self.place.floats(family) else self.address(port)
 
     def family(self, port: PortId) -> str | None:
         """The family of a port of ours."""
         address = self.address(port)
         return wishes.family_of(address) if address else None
+
+    def origin(self, port: PortId) -> Origin:
+        """Where the address of a port comes from."""
+        found, floating_ip = self.ports.get(port), self._by_port.get(port)
+        subnet = found.fixed_ips[0].subnet_id if found and found.fixed_ips else NOWHERE
+        return Origin(self.family(port) or "", subnet, floating_ip.floating_network_id if floating_ip else None)
 
     def reached_at(self, address: str) -> PortId | None:
         """The port of ours that is reached at an address."""
@@ -119,24 +209,49 @@ class Addresses:
         return frozenset(found.union(each for port in self.ports if (each := self.public(port))))
 
     def usable(self) -> list[PortId]:
-        """Ports that may be given to somebody: complete, and not going away. Oldest first."""
-        ready = [each for each in self.ports.values() if self._complete(each.id) and not going(each)]
+        """Ports that may be given to somebody: complete, and not going away. Oldest first, or as they are listed."""
+        if self.place.static:
+            return list(self._listed)
+        begun = frozenset(self.all_begun())
+        ready = [each for each in self.ports.values() if each.id not in begun and not going(each)]
         return [each.id for each in sorted(ready, key=lambda each: (each.created_at, each.id))]
 
-    def begun(self, family: str, address: str = "") -> PortId | None:
+    def spare(self, network: NetworkId) -> FloatingIp | None:
+        """A floating IP of ours that somebody took off its port, and that is not about to go: the oldest."""
+        free = [
+            each
+            for each in self.floating_ips.values()
+            if each.port_id is None and each.floating_network_id == network
+            if names.KEEP_TAG not in each.tags and not going(each)
+        ]
+        return min(free, key=lambda each: (each.created_at, each.id), default=None)
+
+    def begun(self, origin: Origin, address: str = "") -> PortId | None:
         """A port that somebody began to make an address of and did not end; of this address, if it is its own."""
-        return min((each for each in self.all_begun() if self._becomes(each, family, address)), default=None)
+        return min((each for each in self.all_begun() if self._becomes(each, origin, address)), default=None)
 
     def all_begun(self) -> list[PortId]:
-        return [each.id for each in self.ports.values() if not self._complete(each.id) and not going(each)]
+        """Those that no gateway, or not every one, may use yet, or that nobody can reach."""
+        allowed = [
+            {pair.ip_address for pair in each.allowed_address_pairs}
+            for each in self.gateways.values()
+            if each.id not in self.released
+        ]
+        return [
+            each
+            for each, port in self.ports.items()
+            if not going(port)
+            and (self.public(each) is None or any(self.address(each) not in every for every in allowed))
+        ]
 
-    def _becomes(self, port: PortId, family: str, address: str) -> bool:
+    def _becomes(self, port: PortId, origin: Origin, address: str) -> bool:
         """Whether a port that is complete is reached at such an address."""
-        if self.family(port) != family:
+        own, reached = self.origin(port), self.public(port)
+        if (own.family, own.subnet) != (origin.family, origin.subnet):
             return False
-        reached = self.public(port)
-        own = not self.place.floats(family)
-        return not address or (reached == address if own or reached else True)
+        if own.floating_network not in {None, origin.floating_network}:
+            return False
+        return not address or (reached == address if origin.floating_network is None or reached else True)
 
     def going(self) -> list[str]:
         """What bears the tag that says that it goes away."""
@@ -160,8 +275,23 @@ class Addresses:
         allowed = frozenset(pair.ip_address for pair in port.allowed_address_pairs) if port else frozenset()
         return allowed & (_addresses(self.ports.values()) | self.former)
 
-    def _complete(self, port: PortId) -> bool:
-        return self.public(port) is not None and not self.unpaired(port)
+    def guarded(self, gateway: PortId) -> bool:
+        """Whether a gateway's port has a security group of ours, or may have."""
+        port = self.gateways.get(gateway)
+        return port is not None and (self.groups is None or not self.groups.keys().isdisjoint(port.security_groups))
+
+
+def _static(address: str) -> Port:
+    """An address of a list as a port. Nobody has to make it, to tag it or to delete it."""
+    fixed = (FixedIp(NOWHERE, address),)
+    return Port(
+        id=PortId(address),
+        network_id=NetworkId(""),
+        project_id=ProjectId(""),
+        revision_number=0,
+        tags=(names.TAG,),
+        fixed_ips=fixed,
+    )
 
 
 def _addresses(ports: Iterable[Port]) -> frozenset[str]:
@@ -172,7 +302,7 @@ def going(what: Ours) -> bool:
     return names.DELETING_TAG in what.tags
 
 
-def not_to_be_had(floating_ip: FloatingIp, place: Place, projects: frozenset[ProjectId]) -> str | None:
+def not_to_be_had(floating_ip: FloatingIp, origin: Origin, place: Place, projects: frozenset[ProjectId]) -> str | None:
     """Why a floating IP that is there already cannot be used by us, where a Service asks for it.
 
     `projects`: those of the gateways. An administrator sees the floating IPs of others, too.
@@ -180,8 +310,8 @@ def not_to_be_had(floating_ip: FloatingIp, place: Place, projects: frozenset[Pro
     which = f"floating IP {floating_ip.floating_ip_address} ({floating_ip.id})"
     if floating_ip.project_id not in projects:
         return f"{which} belongs to another project"
-    if floating_ip.floating_network_id != place.floating_network:
-        return f"{which} is not of the network that floating IPs come from"
+    if floating_ip.floating_network_id != origin.floating_network:
+        return f"{which} is not of the network that its floating IP comes from"
     if floating_ip.port_id is not None:
         return f"{which} is in use on port {floating_ip.port_id}"
     if floating_ip.description and floating_ip.description != place.mark:

@@ -7,7 +7,8 @@ nothing of the host.
 import re
 
 from mooring.core import config_values, configuration, vrrp
-from mooring.model.config import Config, FromDefault, Settings
+from mooring.model.config import Config
+from mooring.model.settings import FromDefault, Settings
 
 LONGEST = "keepalived.reload"
 """Of the files in the agent's folder that keepalived's configuration names, the one with the longest name."""

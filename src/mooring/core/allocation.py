@@ -108,6 +108,16 @@ class Allocations(Generic[Port, Owner]):
             self._take(owner, port, (key for key in wanted.keys if port not in had or key not in before.keys))
         self._claims[owner] = (claimed, wanted)
 
+    def claimed(self, owner: Owner, ports: Iterable[Port], wanted: Wanted) -> bool:
+        """Whether an owner has just this."""
+        return self._claims.get(owner) == (tuple(dict.fromkeys(ports)), wanted)
+
+    def contenders(self, owner: Owner) -> frozenset[Owner]:
+        """Who may fit on a port only because this owner has it or has it not."""
+        ports, wanted = self._claims.get(owner, ((), Wanted(())))
+        mixed = (each for port in ports if len(self._members[port]) > 1 for each in self.owners(port))
+        return frozenset((*mixed, *(each for port in ports for key in wanted.keys for each in self._owners[port, key])))
+
     def release(self, owner: Owner) -> None:
         ports, wanted = self._claims.pop(owner, ((), None))
         for port in ports:
@@ -117,6 +127,10 @@ class Allocations(Generic[Port, Owner]):
     def used(self) -> frozenset[Port]:
         """The ports that somebody has."""
         return frozenset(self._members)
+
+    def owners(self, port: Port) -> frozenset[Owner]:
+        """Everybody who has a port, of whatever group."""
+        return frozenset(owner for members in self._members.get(port, {}).values() for owner in members)
 
     def _take(self, owner: Owner, port: Port, keys: Iterable[Key]) -> None:
         bit = 1 << self._slots[port]

@@ -86,13 +86,17 @@ def steps(  # noqa: PLR0913 - all that there is, who needs it, and since when it
     gateways: Iterable[Port] = (),
     former: frozenset[str] = frozenset(),
     released: frozenset[PortId] = frozenset(),
+    shown: frozenset[str] = frozenset(),
     tagged_for: Mapping[str, float],
     wait: float,
 ) -> tuple[CleaningStep, ...]:
-    """What to do now about each port and floating IP of ours. `tagged_for`: seconds since we first saw its tag."""
+    """What to do now about each port and floating IP of ours. `tagged_for`: seconds since we first saw its tag.
+
+    `shown`: the addresses that Services show. A floating IP that somebody took off its port is needed by who shows it.
+    """
     every = tuple(ports)
     found = [_step(port, tagged_for, needed=port.id in needed, wait=wait) for port in every]
-    found += [_step(each, tagged_for, needed=each.port_id in needed, wait=wait) for each in floating_ips]
+    found += [_step(each, tagged_for, needed=_is_needed(each, needed, shown), wait=wait) for each in floating_ips]
     kept = sorted((step for step in found if step is not None), key=_order)
     removed = [step.what for step in kept if isinstance(step, Remove) and isinstance(step.what, Port)]
     unwanted = former.union(each.ip_address for port in removed for each in port.fixed_ips)
@@ -116,6 +120,12 @@ def held_back(
     """
     dooms = tuple(each for each in planned if isinstance(each, Doom) and _port_of(each.what) not in let_go)
     return dooms if len(dooms) > MOST and len(dooms) > SHARE * ours else ()
+
+
+def _is_needed(floating_ip: FloatingIp, needed: frozenset[PortId], shown: frozenset[str]) -> bool:
+    if floating_ip.port_id is None:
+        return floating_ip.floating_ip_address in shown
+    return floating_ip.port_id in needed
 
 
 def _port_of(what: Ours) -> PortId | None:

@@ -1,12 +1,13 @@
-"""What Mooring needs of OpenStack, and whether it is there: extensions, quota, networks, the gateways' ports."""
+"""What Mooring needs of OpenStack, and whether it is there: extensions, quota, networks, the gateways' ports.
+
+What their security groups let pass is judged in `group_findings`.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 
 from msgspec import Struct
 
-from mooring.core import group_rules, wishes
 from mooring.core.cleaning import Pair
-from mooring.core.group_rules import NUMBERS, Packet
 from mooring.core.surveyed import Owned, Survey
 from mooring.model.cloud import Network, Port, Quota, Router, SecurityGroup, Usage
 from mooring.model.reports import Finding
@@ -40,16 +41,41 @@ class InCloud(Struct, frozen=True):
     groups: tuple[SecurityGroup, ...] | None = None
     quota: Quota | None = None
     unseen: Mapping[str, str] = {}
+    asked: bool = True
+    """Not, where addresses are a list: then OpenStack has nothing to do with them."""
 
 
 def findings(survey: Survey | None, cloud: InCloud) -> tuple[Finding, ...]:
+    if not cloud.asked:
+        return listed(survey) if survey else ()
     owned = survey.sights.owned if survey else None
     general = (*_reached(survey, cloud), *_extensions(cloud))
     if survey is None or owned is None:
         return general
     looks: tuple[Callable[[Owned, InCloud], Iterator[Finding]], ...] = (_quota, _router, _mtu)
     of_network = (each for look in looks for each in look(owned, cloud))
-    return (*general, *of_network, *_gateways(survey), *_groups(survey, cloud))
+    return (*general, *of_network, *_gateways(survey, owned.place.pairs_limit))
+
+
+def listed(survey: Survey) -> tuple[Finding, ...]:
+    """How much of a static list is left, and whether somebody else has a part of it."""
+    view = survey.picture
+    if view is None:
+        return ()
+    known, used = view.addresses, view.used()
+    left = dict.fromkeys(sorted(known.place.families), 0)
+    for port in known.usable():
+        left[known.family(port) or ""] += port not in used
+    told = ", ".join(f"{count:,} of {family}" for family, count in left.items())
+    free = Finding("addresses", all(left.values()), f"free in the list: {told}", "list more in addresses.static")
+    others = [
+        f"node {node.metadata.name} has {each.address}"
+        for node in survey.sights.nodes
+        for each in node.status.addresses
+        if each.address in known.ports
+    ]
+    fix = "take them out of addresses.static"
+    return (free, Finding("list of addresses", well=False, seen=some(others), fix=fix)) if others else (free,)
 
 
 def _reached(survey: Survey | None, cloud: InCloud) -> Iterator[Finding]:
@@ -72,15 +98,14 @@ def _extensions(cloud: InCloud) -> Iterator[Finding]:
 def _quota(owned: Owned, cloud: InCloud) -> Iterator[Finding]:
     quota = cloud.quota
     if quota is None:
-        yield _unseen("quota", cloud, "quota")
+        yield unseen("quota", cloud, "quota")
         return
     usages = {"ports": quota.port} | ({"floating IPs": quota.floatingip} if owned.place.floating_network else {})
     free = [each.free for each in usages.values() if each.free is not None]
     fits = min(free) if free else None
     told = ", ".join(_used(name, each) for name, each in usages.items())
     rules = _used("security group rules", quota.security_group_rule)
-    more = "any number of" if fits is None else "no" if fits == 0 else str(fits)
-    seen = f"{told}: {more} more address{'' if fits == 1 else 'es'} fit; {rules}"
+    seen = f"{told}: {_fit(fits)}; {rules}"
     yield Finding(
         "quota", fits != 0, seen, "ask for a larger quota, or see `mooring orphans` and what else nobody needs"
     )
@@ -96,7 +121,7 @@ def _router(owned: Owned, cloud: InCloud) -> Iterator[Finding]:
     if place.floating_network is None or owned.around is None:
         return
     if cloud.routers is None:
-        yield _unseen("router", cloud, "routers")
+        yield unseen("router", cloud, "routers")
         return
     near = {each.device_id for each in router_ports(owned)}
     out = {each.id: each.external_gateway_info for each in cloud.routers if each.id in near}
@@ -123,7 +148,7 @@ def router_ports(owned: Owned) -> tuple[Port, ...]:
 def _mtu(owned: Owned, cloud: InCloud) -> Iterator[Finding]:
     place = owned.place
     if cloud.networks is None:
-        yield _unseen("MTU", cloud, "networks")
+        yield unseen("MTU", cloud, "networks")
         return
     known = {each.id: each.mtu for each in cloud.networks if each.mtu}
     if place.network not in known:
@@ -135,84 +160,53 @@ def _mtu(owned: Owned, cloud: InCloud) -> Iterator[Finding]:
     yield Finding("MTU", not small, seen, f"give the network an MTU of at least {LEAST_MTU_IPV6}")
 
 
-def _gateways(survey: Survey) -> Iterator[Finding]:
+def _gateways(survey: Survey, limit: int) -> Iterator[Finding]:
     missing = {each.gateway: len(each.addresses) for each in survey.clean_up() if isinstance(each, Pair)}
     for name, port in survey.gateway_ports.items():
         fix = f"openstack port set --enable-port-security {port.id}: else Neutron takes no address pairs for it"
         seen = "port security is on" if port.port_security_enabled else "port security is off"
         yield Finding(f"port of {name}", port.port_security_enabled, seen, fix)
-        yield pairs(name, len(port.allowed_address_pairs), missing.get(port.id, 0))
+        yield pairs(name, len(port.allowed_address_pairs), missing.get(port.id, 0), limit)
 
 
-def pairs(name: str, used: int, missing: int) -> Finding:
-    """Whether there is room for more addresses.
+def pairs(name: str, used: int, missing: int, known: int = 0) -> Finding:
+    """Whether there is room for more addresses. `known`: the limit that the configuration tells; 0: none.
 
-    entries      more needed         ->  well
-    -----------  ------------------      ----
-    more than L  -                       yes: this Neutron's limit is another
-    8 to L       -                       no
-    fewer        more than there is      no
-    fewer        as many as there is     yes
+    limit        entries    more needed         ->  well
+    -----------  ---------  ------------------      ----
+    known        all of it  -                       no
+    known        fewer      more than there is      no
+    known        fewer      as many as there is     yes
+    default, 10  more       -                       yes: this Neutron's limit is another
+    default, 10  8 to 10    -                       no
+    default, 10  fewer      more than there is      no
+    default, 10  fewer      as many as there is     yes
     """
-    raised = used > PAIRS
-    well = raised or (used < MANY_PAIRS and used + missing <= PAIRS)
-    limit = f"more than Neutron's default of {PAIRS}" if raised else f"of {PAIRS}, if Neutron's default is in force"
+    limit = known or PAIRS
+    raised = not known and used > PAIRS
+    well = raised or (used < (known or MANY_PAIRS) and used + missing <= limit)
+    told = f"of {limit}, if Neutron's default is in force"
+    if known:
+        told = f"of {limit}: {_fit(max(limit - used - missing, 0))}"
+    elif raised:
+        told = f"more than Neutron's default of {PAIRS}"
     more = f"; {missing} more are needed" if missing else ""
-    fix = "have the operators of the cloud raise max_allowed_address_pair in neutron.conf, or share addresses more"
-    return Finding(f"address pairs of {name}", well, f"{used} entries, {limit}{more}", fix)
-
-
-def _groups(survey: Survey, cloud: InCloud) -> Iterator[Finding]:
-    ports = {name: port for name, port in survey.gateway_ports.items() if port.port_security_enabled}
-    if cloud.groups is None:
-        yield _unseen("security groups of the gateways", cloud, "groups")
-        return
-    for name, port in ports.items():
-        groups = group_rules.groups_of(port, cloud.groups)
-        yield _stateless(name, groups)
-        yield _open(name, survey, groups)
-    deaf = [
-        f"{name} from {peer}" for name in ports for peer in ports if name != peer and _deaf(ports, name, peer, cloud)
-    ]
-    fix = "openstack security group rule create --protocol 112 --remote-ip ADDRESS_OF_THE_OTHER GROUP, for each"
-    if len(ports) > 1:
-        seen = (
-            f"not let in: {_some(deaf)}: all of them hold the addresses then"
-            if deaf
-            else "all gateways hear each other"
-        )
-        yield Finding("VRRP (protocol 112)", not deaf, seen, fix)
-
-
-def _deaf(ports: Mapping[str, Port], name: str, peer: str, cloud: InCloud) -> bool:
-    return not group_rules.hears(ports[name], ports[peer], cloud.groups or ())
-
-
-def _stateless(name: str, groups: tuple[SecurityGroup, ...]) -> Finding:
-    stateful = [each.name or each.id for each in groups if each.stateful]
-    seen = (
-        f"{_some(stateful)}: stateful, so connections break when the addresses move back" if stateful else "stateless"
+    fix = (
+        "have the operators of the cloud raise max_allowed_address_pair in neutron.conf, and addresses.pairs_limit "
+        "with it; or share addresses more"
     )
-    fix = "give its port a group made with `openstack security group create --stateless`; answers need rules there, too"
-    return Finding(f"security group of {name}", not stateful and bool(groups), seen if groups else "it has none", fix)
+    return Finding(f"address pairs of {name}", well, f"{used} entries, {told}{more}", fix)
 
 
-def _open(name: str, survey: Survey, groups: tuple[SecurityGroup, ...]) -> Finding:
-    forwards = survey.document.forwards if survey.document else ()
-    wanted = {(wishes.family_of(each.address), each.protocol, each.port) for each in forwards}
-    closed = [
-        f"{port}/{protocol} ({family})"
-        for family, protocol, port in sorted(wanted, key=lambda each: (each[2], each))
-        if not group_rules.lets_pass(groups, Packet("ingress", family, NUMBERS[protocol.lower()], port))
-    ]
-    seen = f"closed: {_some(closed)}" if closed else f"all {len(wanted)} of Services are open"
-    return Finding(f"ports at {name}", not closed, seen, "add rules to its security group that let clients in")
+def _fit(number: int | None) -> str:
+    more = "any number of" if number is None else "no" if number == 0 else str(number)
+    return f"{more} more address{'' if number == 1 else 'es'} fit"
 
 
-def _unseen(what: str, cloud: InCloud, field: str) -> Finding:
+def unseen(what: str, cloud: InCloud, field: str) -> Finding:
     return Finding(what, well=False, seen=f"could not be looked at: {cloud.unseen.get(field, '')}", fix=UNSEEN_FIX)
 
 
-def _some(every: list[str]) -> str:
+def some(every: list[str]) -> str:
     more = len(every) - FEW
     return ", ".join(every[:FEW]) + (f" and {more:,} more" if more > 0 else "")

@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from mooring.model.config import Config, Value
+from mooring.model.config import Config
+from mooring.model.settings import Value
 
 Hint: TypeAlias = Any  # what stands behind a field's colon; Python's type system has no name for it
 

@@ -21,8 +21,9 @@ from typing import Any
 
 import msgspec
 
+from mooring.core import ranges
 from mooring.core.config_keys import Hint, Key
-from mooring.model.config import Value
+from mooring.model.settings import Value
 
 WHOLE = re.compile(r"[+-]?[0-9]{1,18}")  # more figures than any key allows
 NUMBER = re.compile(r"[+-]?[0-9]{1,18}(\.[0-9]{1,18})?")
@@ -135,4 +136,14 @@ def _parses(parser: Callable[[str], object], text: str) -> bool:
     return True
 
 
-HOLDS = {"endpoint": _is_endpoint, "v4": _is_v4, "v4 or nothing": _is_v4_or_nothing, "also": _is_also}
+def _is_range(text: str) -> bool:
+    return _parses(ranges.read, text)
+
+
+HOLDS = {
+    "endpoint": _is_endpoint,
+    "v4": _is_v4,
+    "v4 or nothing": _is_v4_or_nothing,
+    "also": _is_also,
+    "range": _is_range,
+}

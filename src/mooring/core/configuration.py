@@ -23,23 +23,12 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from mooring.core import config_keys, config_values, toml_lines
+from mooring.core import config_addresses, config_keys, config_values, toml_lines
 from mooring.core.config_keys import Key, Section
 from mooring.core.config_values import RefusedValue
 from mooring.core.toml_lines import Place
-from mooring.model.config import (
-    LABEL,
-    LABEL_ALLOWED,
-    LABEL_LENGTH,
-    FromDefault,
-    FromEnvironment,
-    FromFile,
-    Origin,
-    Problem,
-    Setting,
-    Settings,
-    Value,
-)
+from mooring.model.config import LABEL, LABEL_ALLOWED, LABEL_LENGTH
+from mooring.model.settings import FromDefault, FromEnvironment, FromFile, Origin, Problem, Setting, Settings, Value
 
 WHERE = re.compile(r"^(?P<what>.*?) \(at (?:line (?P<line>\d+), column \d+|end of document)\)$", re.DOTALL)
 TWICE = ("Cannot declare", "Cannot overwrite", "Duplicate inline table key")
@@ -74,6 +63,8 @@ def read(text: str, file: str, environment: Mapping[str, str]) -> Settings | tup
         settings.append(setting)
         problems += wrong
     problems += _twice(settings)
+    refused = {problem.key for problem in problems}
+    problems += [each for each in config_addresses.problems(settings, given.origin) if each.key not in refused]
     if problems:
         return tuple(sorted(problems, key=_order))
     return Settings(config_keys.config_of(_nested(settings)), tuple(settings))

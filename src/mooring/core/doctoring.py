@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
-from mooring.core import cloud_findings, mapping
+from mooring.core import cloud_findings, group_findings, mapping
 from mooring.core.cloud_findings import InCloud
 from mooring.core.surveyed import Survey
 from mooring.model import names
@@ -20,7 +20,6 @@ SOON = 14 * DAY
 """A certificate that ends sooner is to be replaced."""
 APART = 2.0
 """Seconds by which clocks may differ: Leases and certificates are judged by them."""
-FEW = 5
 STALE = "is stale: no leader speaks to it, or it stays behind"
 
 
@@ -95,7 +94,11 @@ def _rights(facts: Facts) -> Iterator[Finding]:
         return
     denied = [each.what for each in facts.rights if not each.allowed]
     fix = "apply the roles, `mooring manifests --only rbac`, or ask as the controller's own user"
-    seen = f"may not {_some(denied)}" if denied else f"may do all {len(facts.rights)} things that a controller does"
+    seen = (
+        f"may not {cloud_findings.some(denied)}"
+        if denied
+        else f"may do all {len(facts.rights)} things that a controller does"
+    )
     yield Finding(what, not denied, seen, fix)
 
 
@@ -111,6 +114,7 @@ def _leader(facts: Facts) -> Iterator[Finding]:
 
 def _cloud(facts: Facts) -> Iterator[Finding]:
     yield from cloud_findings.findings(facts.survey, facts.cloud)
+    yield from group_findings.findings(facts.survey, facts.cloud)
 
 
 def _agents(facts: Facts) -> Iterator[Finding]:
@@ -126,7 +130,16 @@ def _agents(facts: Facts) -> Iterator[Finding]:
         seen = trouble or f"answers, VRRP {each.state.vrrp.value}"
         fix = "see what its log says; on its host: mooring agent doctor"
         yield Finding(f"agent of {each.name}", not trouble, seen, fix)
+        yield from _silent(each.name, each.state)
         yield from _certificate(each.name, each.state, sights.now.timestamp())
+
+
+def _silent(name: str, state: State) -> Iterator[Finding]:
+    if not state.probes:
+        return
+    found = [f"{each.address} at port {each.port}" for each in state.silent]
+    seen = f"no answer from {cloud_findings.some(found)}" if found else "all that it asks answer"
+    yield Finding(f"nodes, seen by {name}", not found, seen, "see whether the node runs, and what is on its way there")
 
 
 def _certificate(name: str, state: State, now: float) -> Iterator[Finding]:
@@ -168,7 +181,11 @@ def _rivals(facts: Facts) -> Iterator[Finding]:
     foreign = [each for each in every if mapping.can_be_managed(each) and mapping.foreign(survey.seen(each))]
     shown = [str(each.name) for each in foreign]
     fix = "find who wrote the address; where it serves Services without a class, set services.claim_unclassed = false"
-    seen = f"has given an address to {_some(shown)}" if shown else "nobody has given an address to a Service of ours"
+    seen = (
+        f"has given an address to {cloud_findings.some(shown)}"
+        if shown
+        else "nobody has given an address to a Service of ours"
+    )
     yield Finding("another controller", not shown, seen, fix)
     held = [
         str(each.name)
@@ -180,9 +197,4 @@ def _rivals(facts: Facts) -> Iterator[Finding]:
     ]
     if held:
         fix = "set services.claim_unclassed = false, or end the cloud controller manager's part for Services"
-        yield Finding("cloud controller manager", well=False, seen=f"holds {_some(held)}", fix=fix)
-
-
-def _some(every: list[str]) -> str:
-    more = len(every) - FEW
-    return ", ".join(every[:FEW]) + (f" and {more:,} more" if more > 0 else "")
+        yield Finding("cloud controller manager", well=False, seen=f"holds {cloud_findings.some(held)}", fix=fix)

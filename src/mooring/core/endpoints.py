@@ -3,7 +3,6 @@
 An endpoint counts while it is ready. When none is, those that are ending but still serve are better than none.
 """
 
-import functools
 import ipaddress
 from collections.abc import Iterable
 
@@ -65,9 +64,10 @@ def left_out(slices: Iterable[EndpointSlice]) -> tuple[str, ...]:
     return (*problems, *([f"it has more than {MOST} of them"] if many else []))
 
 
-@functools.lru_cache(maxsize=1 << 15)  # the same endpoints are looked at again with every change
 def problem(address: str) -> str:
     """Why no gateway would take an address as a backend; nothing, if it would."""
+    if plain_address.is_of_a_host(address):
+        return ""
     try:
         plain_address.of_a_host(address)
     except ValueError as error:

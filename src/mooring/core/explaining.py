@@ -6,7 +6,7 @@ They stand on the Service as conditions, and `mooring why` prints them. Words ar
 packet or pod has no place in them.
 """
 
-from mooring.core import backends, claims, layers, mapping
+from mooring.core import backends, claims, layers, mapping, wishes
 from mooring.core.mapping import Leg, Seen
 from mooring.model import names
 from mooring.model.kubernetes import Condition, Service
@@ -18,11 +18,16 @@ FEW = 3
 
 FIXES = {
     Reason.WISH_REFUSED: "Ask for another address or for none, or free that one",
-    Reason.QUOTA_EXCEEDED: "Ask for a larger quota of the OpenStack project, or free what it has and does not need",
+    Reason.PAIRS_LIMIT: wishes.MORE_PAIRS,
+    Reason.QUOTA_EXCEEDED: wishes.MORE_QUOTA,
     Reason.NO_MORE_ADDRESSES: "Make the subnet or its allocation pool larger, or delete Services that nobody needs",
     Reason.CLOUD_FORBIDS: "Give the controller's OpenStack user the role that this call needs",
     Reason.CLOUD_REFUSES: "See that the configured network, subnet and floating network belong together",
     Reason.CLOUD_UNREACHABLE: "See that Neutron and Keystone answer the controller; it tries again by itself",
+    Reason.NOT_LET_IN: (
+        "Let the controller's OpenStack user have what the message names, take stateful groups off the gateways' "
+        "ports, or set addresses.manage_security_group to false and see to the groups yourself"
+    ),
 }
 
 
@@ -50,7 +55,7 @@ def verdicts(seen: Seen, trouble: Trouble | None = None) -> tuple[Verdict, ...]:
     if not accepted.well:
         return (accepted,)
     allocated = _allocated(seen, trouble)
-    return accepted, allocated, _programmed(seen) if allocated.well else _waiting()
+    return accepted, allocated, _programmed(seen, trouble) if allocated.well else _waiting()
 
 
 def conditions(seen: Seen, trouble: Trouble | None = None) -> tuple[Condition, ...]:
@@ -82,7 +87,7 @@ def as_they_stand(service: Service, wanted: tuple[Condition, ...], now: str) -> 
 def last_trouble(service: Service) -> Trouble | None:
     """What went wrong when a controller last tried, as it said on the Service."""
     for each in service.status.conditions:
-        if each.type == names.ALLOCATED and each.status == "False":
+        if each.type in {names.ALLOCATED, names.PROGRAMMED} and each.status == "False":
             reason = next((reason for reason in FIXES if reason.value == each.reason), None)
             if reason is not None:
                 return Trouble(reason, each.message.removesuffix(f". {FIXES[reason]}."))
@@ -97,7 +102,7 @@ def _accepted(seen: Seen) -> Verdict:
         shown = ", ".join(each.ip or each.hostname for each in service.status.load_balancer.ingress)
         fact = f"It shows {shown}, which somebody else gave it"
         return _ill(Reason.FOREIGN_ADDRESS, fact, "Find who serves it, or clear status.loadBalancer if nobody does")
-    return _well(Reason.ACCEPTED, "It is served by the gateways")
+    return _well(Reason.ACCEPTED, "It is for the gateways to serve")
 
 
 def _refused(service: Service, reason: Reason) -> Verdict:
@@ -139,26 +144,40 @@ def _annotation(service: Service) -> str:
 
 def _allocated(seen: Seen, trouble: Trouble | None) -> Verdict:
     if seen.fits:
-        told = (_leg(each) for each in seen.legs)
-        return _well(Reason.ALLOCATED, f"Its address is {' and '.join(told)}")
+        return _has(seen)
     if refused := seen.denied:
-        return _ill(Reason.WISH_REFUSED, refused.fact, refused.fix)
+        return _ill(refused.reason, refused.fact, refused.fix)
     if trouble is not None:
         return _ill(trouble.reason, trouble.text.rstrip("."), FIXES[trouble.reason])
     rival = next((each.rival for each in seen.legs if each.rival), None)
     if rival:
         fact = f"The address that it names carries {rival}, which has one of its ports or does not share with it"
         return _ill(Reason.PORT_TAKEN, fact, "It gets another address by itself")
-    return _ill(Reason.NO_ADDRESS_YET, "It has no address yet", "The controller gives it one; is it running?")
+    return _ill(
+        Reason.NO_ADDRESS_YET, "It has no address yet", "Wait for the controller to give it one, and see that it runs"
+    )
+
+
+def _has(seen: Seen) -> Verdict:
+    """It has what it wants, or keeps what it has."""
+    told = f"Its address is {' and '.join(_leg(each) for each in seen.legs)}"
+    if refused := next((each.refused for each in seen.legs if each.refused), None):
+        return _well(refused.reason, f"{told}. It keeps that. {refused.fact}", refused.fix)
+    retired = " and ".join(each.address for each in seen.legs if each.retired)
+    if retired:
+        fact = f"{told}. It keeps {retired}, which is no longer in addresses.static, until it lets it go"
+        return _well(Reason.ADDRESS_RETIRED, fact, f"To give it another one, take annotation {names.PORT} away")
+    return _well(Reason.ALLOCATED, told)
 
 
 def _leg(leg: Leg) -> str:
     inner = f", which is {leg.inner} to the gateways" if leg.inner != leg.address else ""
-    return f"{leg.address}{inner}, port {leg.port}"
+    port = f", port {leg.port}" if leg.port != leg.address else ""
+    return f"{leg.address}{inner}{port}"
 
 
-def _programmed(seen: Seen) -> Verdict:
-    lacking = _unreached(seen)
+def _programmed(seen: Seen, trouble: Trouble | None) -> Verdict:
+    lacking = _unreached(seen, trouble)
     if lacking is not None:
         return lacking
     if seen.remarks and not seen.remarks[0].well:
@@ -184,8 +203,10 @@ def _programmed(seen: Seen) -> Verdict:
     return _well(Reason.PROGRAMMED, "All live gateways serve it")
 
 
-def _unreached(seen: Seen) -> Verdict | None:
-    """Why the gateways do not do what it wants."""
+def _unreached(seen: Seen, trouble: Trouble | None) -> Verdict | None:
+    """Why packets do not come to the gateways, or those do not do what it wants."""
+    if trouble is not None and trouble.reason is Reason.NOT_LET_IN:
+        return _ill(trouble.reason, trouble.text.rstrip("."), FIXES[trouble.reason])
     if not seen.live:
         return _ill(
             Reason.NO_GATEWAY,

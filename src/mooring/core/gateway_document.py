@@ -46,7 +46,7 @@ def affinity(service: Service) -> int:
     if service.spec.session_affinity != "ClientIP":
         return 0
     config = service.spec.session_affinity_config
-    return config.client_ip.timeout_seconds if config is not None and config.client_ip is not None else USUAL_AFFINITY
+    return config.client_ip.timeout_seconds if config is not None else USUAL_AFFINITY
 
 
 def sources(service: Service, address: str) -> tuple[str, ...]:
@@ -87,15 +87,6 @@ def delta(base: Held, new: Held, places: Iterable[Place], wanted: Mapping[Place,
     put = tuple(wanted[each] for each in changed if each in wanted)
     removed = tuple(each for each in changed if each not in wanted)
     return Delta(base, new.epoch, new.generation, new.digest, put, removed)
-
-
-def understood(document: Document, schemas: Iterable[int]) -> Document:
-    """What of a document can be told to a gateway that knows these versions of documents."""
-    newest = max(schemas, default=SCHEMAS[0])
-    if newest >= SCHEMAS[-1] or all(needs(each) <= newest for each in document.forwards):
-        return document
-    kept = tuple(each for each in document.forwards if needs(each) <= newest)
-    return Document(document.epoch, document.generation, digest(kept, document.seed), kept, document.seed)
 
 
 def needs(forward: Forward) -> int:

@@ -1,15 +1,16 @@
-"""The documents of one leader, one after the other: so that a gateway that has one is told only what differs.
+"""What one leader told, one edition after the other: so that a gateway that has one is told only what differs.
 
-A gateway that was told a document of the same digest by another leader has it too.
+A gateway that was told something of the same digest by another leader has it too.
 """
 
 from collections import deque
 
 from mooring.core import gateway_document
-from mooring.model.gateway import Delta, Document, Forward, Held, Place, State
+from mooring.core.editions import Edition
+from mooring.model.gateway import Delta, Forward, Held, Place, State
 
 LONGEST = 256
-"""Documents. Who is further behind is told everything."""
+"""Editions. Who is further behind is told everything."""
 
 
 class History:
@@ -18,18 +19,32 @@ class History:
         self._newest = Held()
         self._seed = -1
         self._steps: deque[tuple[str, frozenset[Place]]] = deque(maxlen=LONGEST)
-        """The digest of each document, and the places that differ from the one before."""
+        """The digest of each, and the places that differ from the one before."""
 
-    def add(self, document: Document) -> None:
-        """There is a newer document."""
-        wanted = gateway_document.by_place(document.forwards)
-        if document.seed != self._seed:
+    def add(self, edition: Edition) -> None:
+        """There is a newer one."""
+        if edition.seed != self._seed:
             self._steps.clear()
-        before = self._wanted
-        changed = {place for place, each in wanted.items() if before.get(place) != each}
-        changed |= before.keys() - wanted.keys()
-        self._wanted, self._newest, self._seed = wanted, document.held, document.seed
-        self._steps.append((document.digest, frozenset(changed)))
+        if edition.before == self._newest.digest and edition.seed == self._seed:
+            changed = self._follow(edition)
+        else:
+            changed = self._begin(edition)
+        self._newest, self._seed = edition.held, edition.seed
+        self._steps.append((edition.held.digest, changed))
+
+    def _follow(self, edition: Edition) -> frozenset[Place]:
+        for place, each in edition.changes.items():
+            if each is None:
+                self._wanted.pop(place, None)
+            else:
+                self._wanted[place] = each
+        return frozenset(edition.changes)
+
+    def _begin(self, edition: Edition) -> frozenset[Place]:
+        """It was not made of the one that we have: all of it is looked at."""
+        before, self._wanted = self._wanted, gateway_document.by_place(edition.forwards)
+        changed = {place for place, each in self._wanted.items() if before.get(place) != each}
+        return frozenset(changed | (before.keys() - self._wanted.keys()))
 
     def delta(self, state: State) -> Delta | None:
         """What differs from what a gateway was told last; None, if that is not known any more."""

@@ -25,6 +25,8 @@ no              yes       -                    -, still served       push to the
 no              yes       -                    -                     let go: mark and finalizers
 """
 
+from collections.abc import Callable, Iterable
+
 from msgspec import Struct
 
 from mooring.core import claims, layers
@@ -57,6 +59,10 @@ class Leg(Struct, frozen=True):
     """Why it cannot have what it wished for."""
     to_keep: FloatingIpId | None = None
     """The floating IP that is to stay when nobody needs it, and does not say so yet."""
+    refused: Refused | None = None
+    """What it asks for can be granted nowhere; what it has, it keeps."""
+    retired: bool = False
+    """Its port is kept for those who have it, and given to nobody else."""
 
 
 class Seen(Struct, frozen=True):
@@ -68,7 +74,7 @@ class Seen(Struct, frozen=True):
     port_is_ours: bool = False
     """A port that it names is one of ours: anybody can write an annotation."""
     shows_ours: bool = False
-    """An address that it shows is one of ours, be it that of its port or not."""
+    """An address that it shows is one of ours, be it that of its port or not, or was one that is lost."""
     served: bool = False
     """Every live gateway has acknowledged what this Service wants now, be it that it is gone."""
     live: bool = True
@@ -146,13 +152,23 @@ def bound(service: Service) -> bool:
     return meta.annotations.get(names.MANAGED) == "true" and names.FINALIZER in meta.finalizers
 
 
+MOST_NAMED = 8
+"""Ports. We write one for each family; what somebody writes behind that is not read."""
+
+
 def ports_of(service: Service) -> tuple[PortId, ...]:
     """The ports that it names. What stands in a Service of another class, which we do not hold, says nothing to us."""
-    named = service.metadata.annotations.get(names.PORT, "").split(",")
-    return () if _strange(service) else tuple(PortId(each.strip()) for each in named if each.strip())
+    named = service.metadata.annotations.get(names.PORT, "").split(",", MOST_NAMED)[:MOST_NAMED]
+    return () if strange(service) else tuple(PortId(each.strip()) for each in named if each.strip())
 
 
-def _strange(service: Service) -> bool:
+def held(service: Service) -> frozenset[PortId]:
+    """Of addresses that an operator lists: those that it names and shows. The status is for controllers to write."""
+    return frozenset(ports_of(service)).intersection(_shown(service)) if bound(service) else frozenset()
+
+
+def strange(service: Service) -> bool:
+    """Of another class, and not held by us, whatever was copied into it."""
     return of_another_class(service) and names.FINALIZER not in service.metadata.finalizers
 
 
@@ -164,6 +180,15 @@ def mapped(service: Service) -> bool:
 def precedence(service: Service) -> tuple[bool, str, Name]:
     """Of two Services that claim the same, the one that the world already knows keeps it, then the older one."""
     return not _shown(service), service.metadata.creation_timestamp or "", service.name
+
+
+def known_by(service: Service, reached: Callable[[PortId], str | None]) -> tuple[PortId, ...]:
+    """Of the ports that it names those whose addresses it shows. Everybody can name a port; controllers write a status.
+
+    `reached`: at which address a port is.
+    """
+    shown = _shown(service)
+    return tuple(port for port in ports_of(service) if reached(port) in shown)
 
 
 def next_step(seen: Seen) -> Step:
@@ -194,10 +219,11 @@ def _find_ports(seen: Seen) -> Step:
     if set(_shown(seen.service)).difference(seen.addresses):
         return Rest(Reason.FOREIGN_ADDRESS) if foreign(seen) else Clear()
     if seen.denied is not None:
-        return Rest(Reason.WISH_REFUSED)
+        return Rest(seen.denied.reason)
     for leg in seen.legs:
         if not leg.fits and leg.candidate is None:
-            return MakePort(leg.wish.family, leg.wish.address)
+            wish = leg.wish
+            return MakePort(wish.family, wish.address, wish.subnet, wish.floating_network)
     found = (each.port if each.fits else each.candidate for each in seen.legs)
     return Annotate(tuple(each for each in found if each is not None))
 
@@ -209,11 +235,11 @@ def _to_keep(seen: Seen) -> Keep | None:
 def _leave(seen: Seen, reason: Reason) -> Step:
     """Unmap in the seed's order: nobody is sent to an address that the next step takes away."""
     service = seen.service
-    if _strange(service):
+    if strange(service):
         return Rest(reason)  # whatever was copied into it, it is somebody else's
     if _shown(service) and not foreign(seen):
         return Clear()
-    if _conditions(service) and not service.deleting and not addressed_to_us(service):
+    if has_conditions(service) and not service.deleting and not addressed_to_us(service):
         return Tell(())  # what it shows, if anything, is somebody else's
     if seen.port_is_ours or (ports_of(service) and marked(service)):
         return _to_keep(seen) or Forget()
@@ -245,6 +271,11 @@ def _shown(service: Service) -> list[str]:
     return [each.ip for each in service.status.load_balancer.ingress]
 
 
-def _conditions(service: Service) -> bool:
+def all_shown(services: Iterable[Service]) -> frozenset[str]:
+    """The addresses that Services show which we hold."""
+    return frozenset(address for each in services if bound(each) for address in _shown(each))
+
+
+def has_conditions(service: Service) -> bool:
     """Whether it bears conditions of ours."""
     return any(each.type in names.CONDITIONS for each in service.status.conditions)

@@ -8,7 +8,8 @@ Daemon = Literal["controller", "agent"]
 
 NETWORK = (
     "addresses.network is not set, and without it there is nowhere to take addresses from: "
-    'set it in the file, [addresses] network = "ID or name", or by MOORING_ADDRESSES_NETWORK'
+    'set it in the file, [addresses] network = "ID or name", or by MOORING_ADDRESSES_NETWORK; '
+    "or list the addresses in addresses.static"
 )
 GATEWAYS = (
     "gateways is empty, and without a gateway no Service can be reached: "
@@ -20,5 +21,6 @@ def missing(config: Config, daemon: Daemon) -> tuple[str, ...]:
     """A sentence for each thing that the daemon still needs: the key, why, and how to set it."""
     if daemon == "agent":
         return ()
-    needs = ((config.addresses.network is None, NETWORK), (not config.gateways, GATEWAYS))
+    nowhere = config.addresses.network is None and not config.addresses.static
+    needs = ((nowhere, NETWORK), (not config.gateways, GATEWAYS))
     return tuple(sentence for lacks, sentence in needs if lacks)

@@ -7,18 +7,21 @@ Whose a port is, is told by the Services' annotations and by nothing else.
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
+import msgspec
 from msgspec import Struct
 
-from mooring.core import backends, endpoints, gateway_document, layers, mapping, wishes
+from mooring.core import backends, choices, cleaning, endpoints, gateway_document, layers, mapping, ranges, room, wishes
 from mooring.core.addresses import Addresses
 from mooring.core.allocation import Allocations, Wanted
 from mooring.core.backends import Known
+from mooring.core.changes import Changes
 from mooring.core.layers import Layer
 from mooring.core.mapping import Leg, Seen
 from mooring.core.wishes import Refused, Wish
 from mooring.model.cloud import PortId
 from mooring.model.gateway import Document, Forward, LeftOut
 from mooring.model.kubernetes import Name, Service
+from mooring.model.reasons import Reason
 
 GROUPS: Mapping[str, Callable[[Name], str]] = {
     "namespace": lambda name: name.namespace,
@@ -29,6 +32,8 @@ GROUPS: Mapping[str, Callable[[Name], str]] = {
 
 
 BACK = "Wait: it is taken back within a minute"
+ASK_FOR_NONE = "Ask for no address, or have the operator set addresses.wishes"
+ASK_FOR_ANOTHER = "Ask for another address, or for none"
 
 
 class Gateways(Struct, frozen=True):
@@ -100,6 +105,7 @@ class Picture:
         self._offered: frozenset[PortId] = frozenset()
         self._public: frozenset[str] = frozenset()
         self._made: dict[Name, _Made] = {}
+        self.changes = Changes()
 
     def offer(self) -> None:
         """Let what is usable now be given to somebody, and nothing else."""
@@ -108,21 +114,44 @@ class Picture:
         for port in sorted(self._offered.difference(usable)):
             self._allocations.withdraw(port)
         for port in usable:
-            self._allocations.offer(port, self.addresses.family(port))
+            self._allocations.offer(port, self.addresses.origin(port))
         self._offered = frozenset(usable)
+        self.changes.add_everybody()
 
     def claim(self, service: Service) -> None:
         """Take in what a Service says of itself."""
+        self._hold(service)
         self.give(service, mapping.ports_of(service))
+
+    def _hold(self, service: Service) -> None:
+        """What it has of a list stays, be it that it is listed no more."""
+        if held := mapping.held(service) - self.addresses.ports.keys():
+            self.addresses.hold(held)
+            self._public = self.addresses.all_public()
+
+    def claim_all(self, services: Iterable[Service]) -> None:
+        """Take in what all say of themselves: what is owned before what is only named, so that nobody loses it."""
+        ordered = sorted(services, key=mapping.precedence)
+        for each in ordered:
+            self._hold(each)
+            self.give(each, mapping.known_by(each, self.addresses.public))
+        for each in ordered:
+            self.claim(each)
 
     def give(self, service: Service, ports: Iterable[PortId]) -> None:
         """What a Service is about to be given is nobody else's from now on."""
-        self._allocations.claim(service.name, ports, self._wanted(service))
+        name, claimed, wanted = service.name, tuple(ports), self._wanted(service)
+        self.changes.add((name,))
+        if not self._allocations.claimed(name, claimed, wanted):
+            self.changes.add(self._allocations.contenders(name))
+            self._allocations.claim(name, claimed, wanted)
+            self.changes.add(self._allocations.contenders(name))
 
     def _wanted(self, service: Service) -> Wanted:
         return Wanted(mapping.keys(service), (self._group(service.name), wishes.key(service)))
 
     def release(self, name: Name) -> None:
+        self.changes.add((name, *self._allocations.contenders(name)))
         self._allocations.release(name)
         self._made.pop(name, None)
 
@@ -160,7 +189,8 @@ class Picture:
             service,
             self._legs(service),
             port_is_ours=any(port in self.addresses.ports for port in mapping.ports_of(service)),
-            shows_ours=any(each.ip in self._public for each in service.status.load_balancer.ingress),
+            shows_ours=self._lost(service)
+            or any(each.ip in self._public for each in service.status.load_balancer.ingress),
             served=gateways.serve(service, wanted),
             live=gateways.live,
             holder=gateways.holder,
@@ -171,46 +201,80 @@ class Picture:
             ip_mode=self.addresses.place.services.ip_mode,
         )
 
+    def _lost(self, service: Service) -> bool:
+        """Whether the ports that we gave it are gone, so that what it shows is nobody's any more.
+
+        If so many are gone at once, it is rather that we are shown something else: another project, another cluster.
+        """
+        named, known = mapping.ports_of(service), self.addresses.ports.keys()
+        if not named or not mapping.bound(service) or not known.isdisjoint(named):
+            return False
+        used = self._allocations.used()
+        gone = used - known
+        return len(gone) <= cleaning.MOST or len(gone) <= cleaning.SHARE * len(used)
+
     def _legs(self, service: Service) -> tuple[Leg, ...]:
-        offered = self.addresses.place.subnets
-        hopeless = wishes.refused(service, offered)
+        offered = self._families(service)
+        hopeless = wishes.refused(service, offered) or choices.refused(service, self.addresses.place.choices)
         named = self._named(service)
-        return tuple(
-            self._leg(service, wish, named.get(wish.family), hopeless) for wish in wishes.wished(service, offered)
+        return self._room(
+            [self._leg(service, wish, named.get(wish.family), hopeless) for wish in self._wishes(service)]
         )
+
+    def _wishes(self, service: Service) -> Iterator[Wish]:
+        for wish in wishes.wished(service, self._families(service)):
+            yield choices.chosen(service, wish, self.addresses.place.choices)
+
+    def _room(self, legs: list[Leg]) -> tuple[Leg, ...]:
+        """Who needs new addresses is denied all where there is no room for them: none is made in vain."""
+        new = [each for each in legs if not (each.fits or each.candidate or each.denied)]
+        denied = room.refused(self.addresses, [each.wish for each in new])
+        return tuple(msgspec.structs.replace(each, denied=denied) if denied and each in new else each for each in legs)
 
     def _leg(self, service: Service, wish: Wish, port: PortId | None, hopeless: Refused | None) -> Leg:
         known = self.addresses
-        fits = port is not None and hopeless is None and self._fits(service, port) and self._granted(port, wish)
+        granted = port is not None and (hopeless is not None or self._granted(port, wish))
+        fits = port is not None and granted and self._fits(service, port)
         asked = known.reached_at(wish.address) if wish.address else None
+        candidate = None if fits else self._candidate(service, wish, asked)
+        taken = self._taken(service, asked) if asked else None if fits else self._not_listed(wish, candidate)
         return Leg(
             wish,
             port,
             fits=fits,
-            candidate=None if fits else self._candidate(service, wish, asked),
+            candidate=candidate,
             address=(known.public(port) or "") if port else "",
             inner=(known.address(port) or "") if port else "",
             rival=self._allocations.rival(port, self._wanted(service), service.name) if port else None,
-            denied=hopeless or (self._taken(service, asked) if asked else None),
+            denied=hopeless or self._not_allowed(service, wish) or taken,
             to_keep=known.to_keep(port) if port and wishes.keeps(service) else None,
+            refused=hopeless if fits else None,
+            retired=port is not None and known.retired(port),
         )
 
     def asked_for(self, services: Iterable[Service]) -> frozenset[PortId]:
         """The ports of ours that Services ask for and may have, be it that they are about to go."""
-        offered = self.addresses.place.subnets
         return frozenset(
             port
             for service in services
-            for wish in wishes.wished(service, offered)
+            for wish in self._wishes(service)
             if wish.address and mapping.can_be_managed(service)
             if (port := self.addresses.reached_at(wish.address)) and self._fits(service, port)
+            if self._not_allowed(service, wish) is None and self._granted(port, wish)
         )
 
     def begun_for(self, waiting: Iterable[Service]) -> frozenset[PortId]:
         """What was begun, and will be gone on with by those who wait for any address."""
-        offered = self.addresses.place.subnets
-        wanted = {wish.family for service in waiting for wish in wishes.wished(service, offered) if not wish.address}
-        return frozenset(each for each in self.addresses.all_begun() if self.addresses.family(each) in wanted)
+        place = self.addresses.place
+        every = (wish for service in waiting for wish in self._wishes(service) if not wish.address)
+        subnets = {place.origin(wish).subnet for wish in every}
+        return frozenset(each for each in self.addresses.all_begun() if self.addresses.origin(each).subnet in subnets)
+
+    def _families(self, service: Service) -> frozenset[str]:
+        """Of which families it can have addresses; what it has of a list, it keeps."""
+        known = self.addresses
+        kept = (known.family(each) for each in mapping.ports_of(service) if each in known.ports and known.retired(each))
+        return known.place.families.union(each for each in kept if each)
 
     def _named(self, service: Service) -> dict[str, PortId]:
         """By family the first port of ours that a Service names."""
@@ -228,7 +292,32 @@ class Picture:
         return reachable and self._allocations.fits(port, self._wanted(service), service.name)
 
     def _granted(self, port: PortId, wish: Wish) -> bool:
-        return not wish.address or self.addresses.public(port) == wish.address
+        """Whether a port is what it asks for, and from where it chose. Who chose nothing has nothing to change."""
+        origin = self.addresses.origin(port)
+        return (
+            (not wish.address or self.addresses.public(port) == wish.address)
+            and wish.subnet in {None, origin.subnet}
+            and wish.floating_network in {None, origin.floating_network}
+        )
+
+    def _not_allowed(self, service: Service, wish: Wish) -> Refused | None:
+        """Why the operator does not let it have an address that it asks for, and does not have."""
+        place = self.addresses.place
+        if not wish.address:
+            return None
+        if place.wishes == "none":
+            return Refused(f"It asks for {wish.address}, and nobody may ask for addresses here", ASK_FOR_NONE)
+        if place.wished and not ranges.hold(place.wished, wish.address):
+            told = ", ".join(map(str, place.wished))
+            return Refused(f"It asks for {wish.address}, and only {told} may be asked for", ASK_FOR_ANOTHER)
+        port = self.addresses.reached_at(wish.address)
+        owners = self._allocations.owners(port) if port and place.wishes == "own" else ()
+        others = sorted(each for each in owners if each.namespace != service.name.namespace)
+        if others:
+            return Refused(
+                f"It asks for {wish.address}, which carries {others[0]} of another namespace", ASK_FOR_ANOTHER
+            )
+        return None
 
     def _taken(self, service: Service, port: PortId) -> Refused | None:
         """Why it cannot have a port of ours whose address it asks for."""
@@ -237,17 +326,29 @@ class Picture:
         if rival is not None:
             fact = f"It asks for {address}, which carries {rival}, with one of its ports or not to be shared"
             return Refused(fact, "Ask for another address, or for none, or give it other ports")
-        return None if port in self._offered else Refused(f"It asks for {address}, which was given up", BACK)
+        if port in self._offered:
+            return None
+        if self.addresses.retired(port):
+            return Refused(f"It asks for {address}, which is no longer in addresses.static", ASK_FOR_ANOTHER)
+        return Refused(f"It asks for {address}, which was given up", BACK)
+
+    def _not_listed(self, wish: Wish, candidate: PortId | None) -> Refused | None:
+        """Why there is no port for it, where all that there can be are listed."""
+        if not self.addresses.place.static or candidate is not None:
+            return None
+        if wish.address:
+            return Refused(f"It asks for {wish.address}, which is not in addresses.static", ASK_FOR_ANOTHER)
+        fact = f"No address of {wish.family} in addresses.static is free for it"
+        return Refused(
+            fact, "List more addresses there, or delete Services that nobody needs", Reason.NO_MORE_ADDRESSES
+        )
 
     def _candidate(self, service: Service, wish: Wish, asked: PortId | None) -> PortId | None:
         """What it asks for, what it was to be given when the answer was lost, or the first that is free."""
         if wish.address:
-            return asked if asked in self._offered else None
+            return asked if asked in self._offered and self._granted(asked, wish) else None
+        origin = self.addresses.place.origin(wish)
         for claimed in self._allocations.ports_of(service.name):
-            if (
-                claimed in self._offered
-                and self.addresses.family(claimed) == wish.family
-                and self._fits(service, claimed)
-            ):
+            if claimed in self._offered and self.addresses.origin(claimed) == origin and self._fits(service, claimed):
                 return claimed
-        return self._allocations.first_fit(self._wanted(service), wish.family)
+        return self._allocations.first_fit(self._wanted(service), origin)

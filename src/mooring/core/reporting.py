@@ -1,13 +1,13 @@
 """What people are told about everything, about one Service, and about what comes next: from a survey to reports."""
 
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
 from mooring.core import backends, endpoints, layers, mapping, wishes, wording
 from mooring.core.cleaning import CleaningStep, Pair, Unpair
 from mooring.core.surveyed import Survey
-from mooring.model.cloud import Port
+from mooring.model.cloud import Port, PortId
 from mooring.model.gateway import Vrrp
 from mooring.model.kubernetes import Name, Service
 from mooring.model.reasons import Reason, Verdict
@@ -33,7 +33,7 @@ from mooring.model.steps import Rest, Step, Tell
 
 LEAVING = {Reason.ENDING, Reason.NOT_LOAD_BALANCER, Reason.OTHER_CLASS, Reason.OPTED_OUT}
 PASSING = {Reason.NO_ADDRESS_YET, Reason.PORT_TAKEN, Reason.WAITING_FOR_ADDRESS, Reason.WAITING_FOR_GATEWAYS}
-REMARKS = {Reason.BAD_ENDPOINT, Reason.CLIENT_HIDDEN, Reason.NETWORK_POLICY}
+REMARKS = {Reason.ADDRESS_RETIRED, Reason.BAD_ENDPOINT, Reason.CLIENT_HIDDEN, Reason.NETWORK_POLICY}
 NOT_RUNNING = {Vrrp.FAULT, Vrrp.STOPPED}
 ANY_ADDRESS = {"IPv4": "0.0.0.0", "IPv6": "::"}  # noqa: S104 - nobody listens there: it stands for its family
 CLOSE = 3
@@ -48,16 +48,20 @@ def status(survey: Survey) -> StatusReport:
     gateways = tuple(_gateways(survey))
     problems = tuple(_problems(survey, gateways))
     missing = _missing(survey)
+    every, free = tuple(addresses(survey)), _free(survey)
     balanced = sum(each.spec.type == "LoadBalancer" and not survey.ours(each) for each in survey.services.values())
     return StatusReport(
         well=not problems and not missing and all(each.state == "served" for each in told),
         controller=_controller(survey),
         gateways=gateways,
-        addresses=tuple(_addresses(survey)),
+        addresses=tuple(each for each in every if each.carries or each.port not in free),
         services=told,
         others=balanced,
         problems=problems,
         missing=missing,
+        observes=survey.observes,
+        steps=_plan(survey, steps).steps if survey.observes else 0,
+        free=len(free),
     )
 
 
@@ -96,14 +100,18 @@ def why(survey: Survey, service: Service) -> WhyReport:
 
 def plan(survey: Survey) -> PlanReport:
     """What a controller does next."""
-    steps = sorted(survey.next_steps().items())
+    return _plan(survey, survey.next_steps())
+
+
+def _plan(survey: Survey, steps: Mapping[Name, Step]) -> PlanReport:
     return PlanReport(
-        services=tuple(_step(str(name), step) for name, step in steps if not isinstance(step, Rest)),
+        services=tuple(_step(str(name), step) for name, step in sorted(steps.items()) if not isinstance(step, Rest)),
         gateways=survey.lacking,
         cleaning=tuple(_step(_about(each), each) for each in survey.clean_up()),
         waiting=tuple(_step(_about(each), each) for each in survey.waiting()),
         leads=survey.leads,
         missing=_missing(survey),
+        observes=survey.observes,
     )
 
 
@@ -205,7 +213,7 @@ def _day(when: int) -> str:
 
 def _problems(survey: Survey, gateways: tuple[GatewayReport, ...]) -> Iterator[str]:
     leader = survey.sights.leader
-    if not survey.leads:
+    if not survey.leads and not survey.observes:
         last = f"{leader.identity} led last" if leader.identity else "no Lease is held"
         yield f"Nobody leads: {last}. See that `mooring controller` runs, and what its log says."
     for each in gateways:
@@ -235,7 +243,15 @@ def _vrrp_problems(survey: Survey) -> Iterator[str]:
         yield "No gateway that answers holds the addresses."
 
 
-def _addresses(survey: Survey) -> Iterator[AddressReport]:
+def _free(survey: Survey) -> frozenset[PortId]:
+    """What an operator lists and nobody has; in OpenStack there is nothing that nobody has."""
+    view = survey.picture
+    listed = view is not None and view.addresses.place.static
+    return frozenset(view.addresses.usable()) - view.used() if view is not None and listed else frozenset()
+
+
+def addresses(survey: Survey) -> Iterator[AddressReport]:
+    """Every address of ours, also those of a list that nobody has."""
     view = survey.picture
     if view is None:
         return

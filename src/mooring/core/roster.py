@@ -29,7 +29,7 @@ import msgspec
 from msgspec import Struct
 
 from mooring.model.cloud import PortId
-from mooring.model.gateway import Document, Vrrp
+from mooring.model.gateway import Vrrp
 
 GRACE = 3.0
 MAY_HOLD = frozenset({Vrrp.MASTER, Vrrp.UNKNOWN})
@@ -121,9 +121,8 @@ def leaving(recorded: Roster, wanted: Roster) -> dict[str, Member]:
     return found
 
 
-def lacking(roster: Roster, allowed: Mapping[PortId, frozenset[str]], document: Document) -> frozenset[str]:
+def lacking(roster: Roster, allowed: Mapping[PortId, frozenset[str]], served: frozenset[str]) -> frozenset[str]:
     """Who may not use an address that the gateways serve. Of a port that was never seen nothing is said."""
-    served = frozenset(each.address for each in document.forwards)
     return frozenset(name for name, each in roster.items() if served - allowed.get(each.port, served))
 
 

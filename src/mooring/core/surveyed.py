@@ -11,14 +11,14 @@ from functools import cached_property
 import msgspec
 from msgspec import Struct
 
-from mooring.core import claims, cleaning, endpoints, explaining, gateway_document, mapping, nodes, picture
+from mooring.core import claims, cleaning, endpoints, explaining, gateway_document, mapping, nodes, picture, probing
 from mooring.core.addresses import Addresses, Place
 from mooring.core.backends import Known
 from mooring.core.cleaning import CleaningStep, Doom, Remove
 from mooring.core.mapping import Seen
 from mooring.core.picture import Gateways, Picture
 from mooring.model import names
-from mooring.model.cloud import FloatingIp, Port, PortId, Subnet
+from mooring.model.cloud import FloatingIp, Port, PortId, Quota, Subnet
 from mooring.model.config import Services
 from mooring.model.gateway import Document, State, Vrrp
 from mooring.model.kubernetes import Condition, EndpointSlice, Name, NetworkPolicy, Node, Service
@@ -70,6 +70,8 @@ class Owned(Struct, frozen=True):
     floating_ips: tuple[FloatingIp, ...] = ()
     gateways: tuple[Port, ...] = ()
     around: Around | None = None
+    quota: Quota | None = None
+    """What the project may still have; None where nobody tells."""
 
 
 class Sights(Struct, frozen=True):
@@ -85,6 +87,8 @@ class Sights(Struct, frozen=True):
     wanted: Services = Services()
     nodes: tuple[Node, ...] = ()
     policies: tuple[NetworkPolicy, ...] = ()
+    acts: bool = True
+    """A controller of this configuration does what it decides; else it only observes."""
 
 
 class Survey:
@@ -94,7 +98,8 @@ class Survey:
         self.sights = sights
         settled = (claims.settled(each, sights.wanted) for each in sights.services)
         self.services = {each.name: each for each in sorted(settled, key=lambda each: each.name)}
-        self._nodes = nodes.all_usable(sights.nodes)
+        silent = probing.silent([state.silent for _, state in self.answering])
+        self._nodes = probing.answering(nodes.all_usable(sights.nodes), silent)
         self._policies: dict[str, list[NetworkPolicy]] = {}
         for policy in sights.policies:
             self._policies.setdefault(policy.metadata.namespace, []).append(policy)
@@ -106,6 +111,11 @@ class Survey:
     @property
     def leads(self) -> bool:
         return self.sights.leader.leads(self.sights.now)
+
+    @property
+    def observes(self) -> bool:
+        """Whether nothing is done because it is configured so. Who leads all the same was configured otherwise."""
+        return not self.sights.acts and not self.leads
 
     @property
     def answering(self) -> tuple[tuple[str, State], ...]:
@@ -244,7 +254,13 @@ class Survey:
         troubled = (each for each in services if mapping.can_be_managed(each) and _trouble(self.seen(each)))
         needed = self.picture.used() | self.picture.asked_for(services) | self.picture.begun_for(troubled)
         return cleaning.steps(
-            owned.ports, owned.floating_ips, needed, gateways=owned.gateways, tagged_for={}, wait=wait
+            owned.ports,
+            owned.floating_ips,
+            needed,
+            gateways=owned.gateways,
+            shown=mapping.all_shown(services),
+            tagged_for={},
+            wait=wait,
         )
 
 
@@ -252,16 +268,17 @@ def painted(owned: Owned, services: Iterable[Service]) -> Picture:
     """The picture from everything at once. What is owned is taken in first, by who the world already knows."""
     addresses = Addresses(owned.place)
     addresses.replace(owned.ports, owned.floating_ips, owned.gateways)
+    addresses.quota = owned.quota
     view = Picture(addresses)
     view.offer()
-    for service in sorted(services, key=mapping.precedence):
-        view.claim(service)
+    view.claim_all(services)
     return view
 
 
 def _trouble(seen: Seen) -> Trouble | None:
     """What a controller said that went wrong, for as long as it matters."""
-    return None if seen.fits else explaining.last_trouble(seen.service)
+    trouble = explaining.last_trouble(seen.service)
+    return None if seen.fits and trouble and trouble.reason is not Reason.NOT_LET_IN else trouble
 
 
 REASONS: Mapping[str, Reason] = {each.value: each for each in Reason}

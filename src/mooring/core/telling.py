@@ -1,5 +1,7 @@
 """What is worth an event on a Service, in words for `kubectl describe`. Knows nothing of how events are written."""
 
+from collections.abc import Iterable
+
 from msgspec import Struct
 
 from mooring.model.kubernetes import Condition, Service
@@ -16,6 +18,7 @@ WORTH_A_WARNING = {
     Reason.BAD_ENDPOINT.value,
     Reason.CLIENT_HIDDEN.value,
     Reason.NETWORK_POLICY.value,
+    Reason.ADDRESS_RETIRED.value,
 }
 """We have done our part, and its owner should look at it all the same."""
 
@@ -50,6 +53,14 @@ def news(service: Service, step: Step) -> tuple[News, ...]:
             return tuple(each for each in told if not shown or each.reason != Reason.NO_GATEWAY.value)
         case _:
             return ()
+
+
+def moved(had: Iterable[str | None], has: Iterable[str | None]) -> tuple[News, ...]:
+    """It is given other addresses than those that it had, as far as these are known."""
+    old, new = ([each for each in every if each is not None] for every in (had, has))
+    if not old or not new or set(old) <= set(new):
+        return ()
+    return (News(NORMAL, "Moved", "Annotate", f"It moves from {' and '.join(old)} to {' and '.join(new)}."),)
 
 
 def _warnings(conditions: tuple[Condition, ...]) -> tuple[News, ...]:

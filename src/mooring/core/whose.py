@@ -52,7 +52,9 @@ def who(survey: Survey, asked: Asked) -> WhoReport:
     status = reporting.status(survey)
     gateways = status.gateways
     floating = {each.port_id: each.id for each in survey.sights.owned.floating_ips} if survey.sights.owned else {}
-    found = next((each for each in status.addresses if _is(each, floating.get(PortId(each.port)), asked.what)), None)
+    found = next(
+        (each for each in reporting.addresses(survey) if _is(each, floating.get(PortId(each.port)), asked.what)), None
+    )
     others = tuple(_others(survey, asked.what))
     if found is None:
         return WhoReport(str(asked), ours=False, well=False, gateways=gateways, others=others, missing=status.missing)
@@ -69,7 +71,7 @@ def who(survey: Survey, asked: Asked) -> WhoReport:
         address=found,
         floating_ip=floating.get(PortId(found.port), ""),
         services=services,
-        allowed=tuple(name for name, port in survey.gateway_ports.items() if _may_use(port, found.inner)),
+        allowed=tuple(_allowed(survey, found.inner)),
         holders=tuple(name for name, state in survey.answering if state.vrrp is Vrrp.MASTER),
         gateways=gateways,
         others=others,
@@ -91,6 +93,14 @@ def _is(found: AddressReport, floating_ip: str | None, what: str) -> bool:
 
 def _at(port: str, wanted: int | None) -> bool:
     return wanted is None or port.partition("/")[0] == str(wanted)
+
+
+def _allowed(survey: Survey, address: str) -> Iterator[str]:
+    """The gateways that may use it; of a static list its operator says that all may."""
+    owned = survey.sights.owned
+    if owned and owned.place.static:
+        yield from (each.name for each in survey.sights.agents)
+    yield from (name for name, port in survey.gateway_ports.items() if _may_use(port, address))
 
 
 def _may_use(gateway: Port, address: str) -> bool:

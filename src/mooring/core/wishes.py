@@ -3,15 +3,23 @@
 A wish is granted or refused with a reason; nobody gets something else in silence.
 """
 
-import ipaddress
 from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
+from mooring.core import plain_address, ranges
 from mooring.model import names
+from mooring.model.cloud import NetworkId, SubnetId
 from mooring.model.kubernetes import Service
+from mooring.model.reasons import Reason
 
 IPV4, IPV6 = FAMILIES = ("IPv4", "IPv6")
+MORE_PAIRS = (
+    "Raise max_allowed_address_pair in Neutron, and addresses.pairs_limit with it; or let Services share addresses, or "
+    "delete some"
+)
+
+MORE_QUOTA = "Ask for a larger quota of the OpenStack project, or free what it has and does not need"
 
 
 class Wish(Struct, frozen=True):
@@ -19,13 +27,17 @@ class Wish(Struct, frozen=True):
 
     family: str
     address: str = ""
+    subnet: SubnetId | None = None
+    floating_network: NetworkId | None = None
+    """Where it is to come from, if its owner chose."""
 
 
 class Refused(Struct, frozen=True):
-    """Why a wish cannot be granted, and what to do."""
+    """Why it gets no address, and what to do."""
 
     fact: str
     fix: str
+    reason: Reason = Reason.WISH_REFUSED
 
 
 def wished(service: Service, offered: Iterable[str]) -> tuple[Wish, ...]:
@@ -42,15 +54,17 @@ def refused(service: Service, offered: Iterable[str]) -> Refused | None:
     wanted, there = [each.family for each in wished(service, offered)], frozenset(offered)
     for each in wanted:
         if each not in there:
-            return Refused(f"It wants an address of {each}, and the controller has no subnet for that", NO_SUBNET[each])
+            return Refused(f"It wants an address of {each}, and the controller has none", NO_SUBNET[each])
     asked = tuple(_asked_for(service))
     for each in asked:
         if not _address(each):
-            return Refused(f"It asks for the address {each!r}, which is none", ASK)
+            return Refused(f"It asks for the address {each!r:.60}, which is none", ASK)
+        if ranges.nobodys(each):
+            return Refused(f"It asks for {each}, which no Service can have", ASK)
         if family_of(each) not in wanted:
             return Refused(f"It asks for {each}, and its spec.ipFamilies has no {family_of(each)}", ASK)
     if len({family_of(each) for each in asked}) < len(asked):
-        return Refused(f"It asks for several addresses of one family: {', '.join(asked)}", ASK)
+        return Refused(f"It asks for several addresses of one family: {', '.join(asked[:4])}", ASK)
     return None
 
 
@@ -81,13 +95,13 @@ def _asked_for(service: Service) -> Iterator[str]:
 def _address(text: str) -> bool:
     """Whether a text is an address, written as everybody writes it: it is compared as text."""
     try:
-        return str(ipaddress.ip_address(text)) == text
+        return str(plain_address.parsed(text)) == text
     except ValueError:
         return False
 
 
 ASK = f"Put right spec.loadBalancerIP and annotation {names.ADDRESSES}: one address for each family, in its usual form"
 NO_SUBNET = {
-    IPV4: "Give the controller addresses.subnet, or take IPv4 out of spec.ipFamilies",
-    IPV6: "Give the controller addresses.subnet_ipv6, or take IPv6 out of spec.ipFamilies",
+    IPV4: "Give the controller addresses.subnet (or addresses.static), or take IPv4 out of spec.ipFamilies",
+    IPV6: "Give the controller addresses.subnet_ipv6 (or addresses.static), or take IPv6 out of spec.ipFamilies",
 }

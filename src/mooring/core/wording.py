@@ -1,11 +1,14 @@
 """Steps in words: for one line of a log, and for `mooring plan`."""
 
 from mooring.core.cleaning import CleaningStep, Doom, Label, Pair, Remove, Rescue, Unpair
+from mooring.core.security_group import CloseRules, GroupStep, Guard, MakeGroup, OpenRules, RemoveGroup
 from mooring.model.cloud import FloatingIp, Port
 from mooring.model.reasons import Reason
 from mooring.model.steps import Annotate, Clear, Forget, Keep, LetGo, MakePort, Manage, Publish, Push, Rest, Step, Tell
 
-PHRASES: dict[type[Step | CleaningStep], tuple[str, str]] = {
+AnyStep = Step | CleaningStep | GroupStep
+
+PHRASES: dict[type[AnyStep], tuple[str, str]] = {
     Rest: ("nothing to do", "nothing"),
     Manage: ("taken on", "take it on: annotation and finalizers"),
     MakePort: ("address made", "make a port, with a floating IP where they are wanted"),
@@ -23,6 +26,11 @@ PHRASES: dict[type[Step | CleaningStep], tuple[str, str]] = {
     Doom: ("tagged as going", "tag it as going, because nobody needs it"),
     Rescue: ("kept after all", "keep it after all"),
     Remove: ("deleted", "delete it"),
+    MakeGroup: ("security group made", "make a security group for the gateways"),
+    OpenRules: ("security group opened", "let more through the gateways' security group"),
+    CloseRules: ("security group closed", "let less through the gateways' security group"),
+    Guard: ("security groups of a gateway changed", "put the security group on a gateway's port, or take it off"),
+    RemoveGroup: ("security group deleted", "delete a security group that no gateway needs"),
 }
 """What was done, and what would be done."""
 
@@ -30,15 +38,15 @@ PHRASES: dict[type[Step | CleaningStep], tuple[str, str]] = {
 HELD_BACK = "clean-up stopped: nobody needs these, and they are too many at once"
 
 
-def done(step: Step | CleaningStep) -> str:
+def done(step: AnyStep) -> str:
     return PHRASES[type(step)][0]
 
 
-def to_do(step: Step | CleaningStep) -> str:
+def to_do(step: AnyStep) -> str:
     return PHRASES[type(step)][1]
 
 
-def details(step: Step | CleaningStep) -> dict[str, str]:
+def details(step: AnyStep) -> dict[str, str]:
     """What a step is done with."""
     found: dict[str, str] = {}
     for name in step.__struct_fields__:
@@ -53,6 +61,6 @@ def details(step: Step | CleaningStep) -> dict[str, str]:
                 found[name] = text
             case tuple(items) if name == "conditions":
                 found |= {"reasons": ",".join(each.reason for each in items)} if items else {}
-            case tuple(items):
-                found[name] = ",".join(items)
+            case tuple(items) if items:
+                found[name] = ",".join(getattr(each, "id", None) or str(each) for each in items)
     return found

@@ -13,6 +13,7 @@ from mooring.host.netlink import Netlink, NetlinkError, attribute, attributes
 
 NETFILTER = 12
 COUNT = Path("/proc/sys/net/netfilter/nf_conntrack_count")
+LIMIT = Path("/proc/sys/net/netfilter/nf_conntrack_max")
 GET, DELETE = 0x101, 0x102
 ABOUT = struct.pack("=BBH", socket.AF_UNSPEC, 0, 0)
 
@@ -47,10 +48,11 @@ class Connections:
 
     def count(self) -> int:
         """How many entries it has; 0, where the kernel does not follow connections."""
-        try:
-            return int(COUNT.read_text())
-        except (OSError, ValueError):
-            return 0
+        return _number(COUNT)
+
+    def limit(self) -> int:
+        """How many it can have; 0, as above."""
+        return _number(LIMIT)
 
     def forget_addresses(self, addresses: Collection[str]) -> int:
         """Forget what clients sent to any of these addresses; returns how many entries are gone."""
@@ -162,3 +164,10 @@ def _end(half: memoryview, four: int, six: int, port: int) -> tuple[bytes, int, 
 def _packed(way: Way) -> tuple[bytes, int, int, bytes, int]:
     address, backend = (ipaddress.ip_address(each).packed for each in (way.address, way.backend))
     return address, NUMBERS[way.protocol], way.port, backend, way.backend_port
+
+
+def _number(file: Path) -> int:
+    try:
+        return int(file.read_text())
+    except (OSError, ValueError):
+        return 0

@@ -62,6 +62,14 @@ class HostedKeepalived(Keepalived):
         """To end it is the host's business."""
         return False
 
+    def leave(self) -> None:
+        """The host's keepalived goes on, without our part."""
+        with told():
+            self._draft.unlink(missing_ok=True)
+            self._configuration.unlink(missing_ok=True)
+        if self.running():
+            self._follow()
+
     def heard(self) -> dict[str, Vrrp]:
         return {}
 

@@ -151,6 +151,16 @@ class Keepalived:
                 os.kill(int(file.read_text()), signal.SIGKILL)
         self._await(lambda: not self.running(), "end")
 
+    def leave(self) -> None:
+        """End it politely, so that it gives its addresses back, and never start it with this configuration again."""
+        with told():
+            pid = self._pid()
+            if pid is not None:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGTERM)
+                self._await(lambda: not self.running(), "end", more=PATIENCE)
+            self._configuration.unlink(missing_ok=True)
+
     def lowered(self) -> bool:
         """Whether it was lowered last, by whichever agent."""
         return self.files.lowered()

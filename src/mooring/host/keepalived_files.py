@@ -64,6 +64,12 @@ class Files(Struct, frozen=True):
     def script(self) -> Path:
         return self.folder / "alive.sh"
 
+    def every(self) -> tuple[Path, ...]:
+        """All that we, and keepalived, leave here."""
+        pids = (self.pid, self.vrrp_pid, self.folder / "keepalived.checkers.pid")
+        ours = (self.configuration, self.draft, self.reload, self.fifo, self.stale, self.alive, self.asked, self.script)
+        return *pids, *ours, self.script.with_suffix(".new")
+
     def prepare(self) -> None:
         """All that a configuration of ours mentions, but for the FIFO."""
         self._make_folder()

@@ -6,7 +6,7 @@ Writes carry the version that the decision was made on; a Conflict means that th
 
 import asyncio
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any, Generic, TypeVar
 
@@ -114,14 +114,25 @@ class Api:
         response = await self._send(request)
         return About(_decoded(_Version, request, response).git_version, response.headers.get("date", ""))
 
-    async def list(self, kind: Kind[T], *, namespace: str = "", labels: str = "", fields: str = "") -> Listing[T]:
-        """Every object of a kind, read in pages that belong to one version."""
+    async def list(
+        self,
+        kind: Kind[T],
+        *,
+        namespace: str = "",
+        labels: str = "",
+        fields: str = "",
+        known: Callable[[T], T] = lambda each: each,
+    ) -> Listing[T]:
+        """Every object of a kind, read in pages that belong to one version.
+
+        `known` may give back what is held of an object already, so that no page is kept for its sake.
+        """
         where = (("limit", str(PAGE)), *_selectors(labels, fields))
         request = _request("list", kind, Name(namespace, ""), query=where)
         items: list[T] = []
         while True:
             page = await self._asked(_Page[kind.type], request)  # type: ignore[name-defined]
-            items += page.items or ()
+            items += map(known, page.items or ())
             if not page.metadata.continue_:
                 return Listing(page.metadata.resource_version, tuple(items))
             request = msgspec.structs.replace(request, query=(*where, ("continue", page.metadata.continue_)))

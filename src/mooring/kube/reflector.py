@@ -75,7 +75,7 @@ class Reflector(Generic[T]):
     async def _once(self) -> None:
         """From what is known to the end of one stream."""
         if self._version is None and not self._watch_list:
-            listing = await self._list()
+            listing = await self._list(known=self._store.taken)
             self._replace(listing.items, listing.version)
         watch = await self._open()
         begin = asyncio.get_running_loop().time()
@@ -113,7 +113,7 @@ class Reflector(Generic[T]):
                         self._take(later)
                     return
                 if event.type != "BOOKMARK":
-                    _keep_newer(last, event)
+                    _keep_newer(last, WatchEvent(event.type, self._store.taken(event.object)))
         raise errors.Unreachable(f"watch {self._kind.plural}: ended before the initial objects did")
 
     def _begin(self, events: Collection[WatchEvent[T]], version: str) -> None:

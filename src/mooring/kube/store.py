@@ -25,7 +25,7 @@ class Store(Generic[T]):
     def __init__(
         self, indexes: Mapping[str, Index[T]] | None = None, *, taken_as: Callable[[T], T] = lambda each: each
     ) -> None:
-        self._taken_as = taken_as  # what is held instead of what came in; what it came in as is nobody's business
+        self._taken_as = taken_as
         self._objects: dict[Name, T] = {}
         self._indexes = dict(indexes or {})
         self._found: dict[str, dict[Hashable, dict[Name, None]]] = {name: {} for name in self._indexes}
@@ -37,6 +37,12 @@ class Store(Generic[T]):
     @property
     def complete(self) -> bool:
         return self._filled.is_set()
+
+    @property
+    def newest(self) -> int:
+        """The newest version that was taken in."""
+        held = (_version(each) for each in self._objects.values())
+        return max((self._floor, *self._gone.values(), *held))
 
     async def filled(self) -> None:
         """Wait until everything that existed at some moment has been taken in."""
@@ -61,10 +67,18 @@ class Store(Generic[T]):
         """The objects that an index lists under a key, in the order of names."""
         return tuple(self._objects[name] for name in sorted(self._found[index].get(key, ())))
 
+    def taken(self, each: T) -> T:
+        """What is held instead of an object that came in; the very same, if it is held: two take twice the memory.
+
+        The version alone does not tell: a server that was restored from a backup gives out versions again.
+        """
+        taken, held = self._taken_as(each), self._objects.get(each.name)
+        return held if held is not None and held == taken else taken
+
     def put(self, after: T) -> None:
         """Take in an object as it is now. What is not held and not newer than all that was taken in has ended."""
         if after.name in self._objects or _version(after) > self._floor:
-            self._take(after)
+            self._take(self._taken_as(after))
 
     def remove(self, last: T) -> None:
         """An object is gone; `last` is how it was, with the version of its end."""
@@ -75,10 +89,12 @@ class Store(Generic[T]):
             self._set(last.name, before, None)
 
     def replace(self, objects: Iterable[T], version: str) -> bool:
-        """Everything that existed at a version. What is not among it was deleted while nobody looked, and is told so.
+        """Everything that existed at a version, each as `taken` gives it.
 
-        What we hold that is newer still, as the answer to a write of ours, stays. A list that is older than one before
-        it is not taken in: False.
+        What is not among it was deleted while nobody looked, and is told so.
+        What we hold that is newer still, as the answer to a write of ours, stays. What we hold that is newer than in
+        the list, and not newer than the list, is of before the server was restored from a backup. A list that is older
+        than one before it is not taken in: False.
         """
         moment = int(version)
         if moment < self._floor:
@@ -89,7 +105,11 @@ class Store(Generic[T]):
             if name not in found and _version(each) <= moment:
                 self._set(name, each, None)
         for each in found.values():
-            self._take(each)
+            before = self._objects.get(each.name)
+            if before is not None and _version(each) < _version(before) <= moment:
+                self._change(before, each)
+            else:
+                self._take(each)
         self._filled.set()
         return True
 
@@ -123,7 +143,6 @@ class Store(Generic[T]):
             del self._gone[next(iter(self._gone))]
 
     def _change(self, before: T | None, after: T) -> None:
-        after = self._taken_as(after)
         if before is not None and before.metadata.uid != after.metadata.uid:
             self._set(after.name, before, None)  # it was deleted and made again; both are told
             before = None

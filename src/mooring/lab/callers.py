@@ -55,10 +55,13 @@ class Connections(_Program):
         super().__init__(lab, host, "connections.py", address.strip("[]"), str(port), str(count))
         self.count = count
 
-    def working(self, *, first: bool = False) -> int:
-        """How many of them carry a word there and back, now. The first answer comes without asking."""
+    def working(self, *, first: bool = False, pieces: int = 0) -> int:
+        """How many of them carry a word there and back, now, or so many pieces of 16 KiB.
+
+        The first answer comes without asking.
+        """
         if not first:
-            print("check", file=self._process.stdin, flush=True)
+            print(f"check {pieces}" if pieces else "check", file=self._process.stdin, flush=True)
         if self._process.stdout is None:
             return 0
         return int(self._process.stdout.readline() or 0)

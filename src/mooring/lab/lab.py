@@ -82,7 +82,7 @@ class Lab:
     def vsctl(self, chassis: str, *argv: str) -> str:
         """Run ovs-vsctl against a chassis."""
         return processes.run(
-            [self.ovs("ovs-vsctl"), "--timeout=30", f"--db=unix:{self.runtime(chassis)}/db.sock", *argv]
+            [self.ovs("ovs-vsctl"), "--timeout=120", f"--db=unix:{self.runtime(chassis)}/db.sock", *argv]
         )
 
 

@@ -60,7 +60,7 @@ def down(name: str) -> bool:
 
 
 def restart(lab: Lab, name: str, watcher: Watcher) -> list[Took]:
-    """End a part's process and start it again."""
+    """End a part's process and start it again; what is of Mooring ends by itself, as it does at an upgrade."""
     part = find(lab, name)
     if part.name.startswith(holder("")):
         raise LabError(
@@ -68,7 +68,8 @@ def restart(lab: Lab, name: str, watcher: Watcher) -> list[Took]:
             hint=f"`mooring lab reset --name {lab.spec.name}` makes the lab anew",
         )
     with _alone(lab.spec.name):
-        lab.processes.stop(name, shared=part.shared)
+        ours = {each.name for each in product.parts(lab.spec)}
+        lab.processes.stop(name, seconds=10 if name in ours else 0, shared=part.shared)
         return _start(lab, [part], watcher)
 
 

@@ -90,12 +90,12 @@ def start_northd(lab: Lab) -> None:
 
 def nbctl(lab: Lab, *argv: str) -> str:
     """Run ovn-nbctl."""
-    return processes.run([lab.ovs("ovn-nbctl"), "--timeout=30", f"--db=unix:{lab.socket('ovn-nb')}", *argv])
+    return processes.run([lab.ovs("ovn-nbctl"), "--timeout=120", f"--db=unix:{lab.socket('ovn-nb')}", *argv])
 
 
 def sbctl(lab: Lab, *argv: str) -> str:
     """Run ovn-sbctl."""
-    return processes.run([lab.ovs("ovn-sbctl"), "--timeout=30", f"--db=unix:{lab.socket('ovn-sb')}", *argv])
+    return processes.run([lab.ovs("ovn-sbctl"), "--timeout=120", f"--db=unix:{lab.socket('ovn-sb')}", *argv])
 
 
 def start_ovsdb(lab: Lab, *, chassis: str) -> None:

@@ -103,7 +103,7 @@ def _etc() -> Object:
         "defaultMode": 0o440,
         "sources": [
             {"configMap": {"name": CONFIG}},
-            {"secret": {"name": CLOUDS}},
+            {"secret": {"name": CLOUDS, "optional": True}},  # who lists addresses needs no OpenStack
             {"secret": {"name": TLS, "items": certificates}},
         ],
     }

@@ -6,7 +6,7 @@ a pattern cannot tell everything, `holds` names what the text has to be, and cor
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
@@ -19,13 +19,19 @@ ENDPOINT = r"\A(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+):[0-9]{1,5}\Z"
 INTERFACE = r"\A[A-Za-z0-9_.-]{1,15}\Z"
 V4 = r"\A[0-9]{1,3}(\.[0-9]{1,3}){3}\Z"
 V4_OR_NOTHING = r"\A([0-9]{1,3}(\.[0-9]{1,3}){3})?\Z"
+RANGE = r"\A[0-9A-Fa-f:./ -]+\Z"
 ALSO = r"\A[0-9A-Fa-f:.]+ dev [A-Za-z0-9_.-]{1,15}\Z"
 
 PATH = {"allowed": "the path of a file"}
 FOLDER = {"allowed": "the path of a folder"}
 ID = {"allowed": "an id, or a name that only one has"}
+IDS = {"allowed": "a list of ids, or of names that only one has"}
 LISTEN = {"allowed": "an address or host name, a colon and a port", "holds": "endpoint"}
 NAME = {"allowed": "a name, not empty"}
+RANGES = {
+    "allowed": 'a list of texts such as "192.0.2.10", "192.0.2.10-192.0.2.40", "2001:db8::/120"',
+    "holds": "range",
+}
 
 
 class Cluster(Struct, frozen=True, forbid_unknown_fields=True):
@@ -145,6 +151,59 @@ class Addresses(Struct, frozen=True, forbid_unknown_fields=True):
         ]
         | None
     ) = None
+    manage_security_group: Annotated[
+        bool,
+        Meta(
+            description="Whether the controller keeps a security group of its own on the gateways' ports, beside those "
+            "that they have: stateless, with what Services need. Else you see to it that packets come through.",
+            extra={"allowed": "true, false"},
+        ),
+    ] = False
+    pairs_limit: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="Neutron's `max_allowed_address_pair`, 10 unless its operator raised it: how many addresses a "
+            "gateway's port may be given. Who comes too late is told so before anything is made for it. 0: not known, "
+            "Neutron itself says when it is reached.",
+            extra={"allowed": "a number from 0"},
+        ),
+    ] = 0
+    wishes: Annotated[
+        Literal["own", "shared", "none"],
+        Meta(
+            description="Which addresses a Service may ask for: those that no other namespace has, also those that it "
+            "may share with others, or none."
+        ),
+    ] = "own"
+    wishes_allowed: Annotated[
+        tuple[Annotated[str, Meta(pattern=RANGE)], ...],
+        Meta(description="The only addresses that Services may ask for; without it all.", extra=RANGES),
+    ] = ()
+    subnets_allowed: Annotated[
+        tuple[Annotated[str, Meta(min_length=1)], ...],
+        Meta(
+            description="Other subnets of the network, which a Service may choose by its annotation "
+            "`openstack.org/mooring-subnet`.",
+            extra=IDS,
+        ),
+    ] = ()
+    floating_networks_allowed: Annotated[
+        tuple[Annotated[str, Meta(min_length=1)], ...],
+        Meta(
+            description="Other networks of floating IPs, which a Service may choose by its annotation "
+            "`openstack.org/mooring-floating-network`.",
+            extra=IDS,
+        ),
+    ] = ()
+    static: Annotated[
+        tuple[Annotated[str, Meta(pattern=RANGE)], ...],
+        Meta(
+            description="All addresses for Services, at most 4096, instead of a network: OpenStack is not asked for "
+            "anything. Of a prefix, network and broadcast address are left out.",
+            extra=RANGES,
+        ),
+    ] = ()
 
 
 class Backends(Struct, frozen=True, forbid_unknown_fields=True):
@@ -157,6 +216,19 @@ class Backends(Struct, frozen=True, forbid_unknown_fields=True):
             )
         ),
     ] = "pod"
+    probe_port: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=65535,
+            description=(
+                "The TCP port at which the gateways ask every node, once a second, whether it answers, such as 10256, "
+                "that of kube-proxy's health. One that answers no gateway is sent nothing at the layer `node`. "
+                "0: nobody asks, and what Kubernetes says of a node counts."
+            ),
+            extra={"allowed": "a number from 0 to 65535"},
+        ),
+    ] = 0
 
 
 class Gateway(Struct, frozen=True, forbid_unknown_fields=True):
@@ -164,7 +236,17 @@ class Gateway(Struct, frozen=True, forbid_unknown_fields=True):
         str,
         Meta(pattern=ENDPOINT, description="Where its agent listens.", extra=LISTEN),
     ]
-    port: Annotated[str, Meta(min_length=1, description="The Neutron port of its interface.", extra=ID)]
+    port: (
+        Annotated[
+            str,
+            Meta(
+                min_length=1,
+                description="The Neutron port of its interface; required, unless addresses are a static list.",
+                extra=ID,
+            ),
+        ]
+        | None
+    ) = None
 
 
 class Tls(Struct, frozen=True, forbid_unknown_fields=True):
@@ -184,6 +266,13 @@ class Controller(Struct, frozen=True, forbid_unknown_fields=True):
         str,
         Meta(pattern=ENDPOINT, description="Where it answers /healthz, /readyz and /metrics.", extra=LISTEN),
     ] = "127.0.0.1:9440"
+    reconcile: Annotated[
+        Literal["act", "observe"],
+        Meta(
+            description="Whether it does what it decides, or only says what it would do, and writes nothing anywhere: "
+            "for a first look at a cluster."
+        ),
+    ] = "act"
 
 
 class Agent(Struct, frozen=True, forbid_unknown_fields=True):
@@ -369,45 +458,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     forwarding: Annotated[Forwarding, Meta(description="How the gateways treat packets.")] = Forwarding()
     log: Annotated[Log, Meta(description="What the daemons write about their work.")] = Log()
 
-
-class FromDefault(Struct, frozen=True, tag="default"):
-    pass
-
-
-class FromFile(Struct, frozen=True, tag="file"):
-    file: str
-    line: int
-
-
-class FromEnvironment(Struct, frozen=True, tag="environment"):
-    variable: str
-
-
-Origin = FromDefault | FromFile | FromEnvironment
-
-Value: TypeAlias = str | int | float | tuple[str, ...] | None
-"""What a key can be; None where it may be left unset and is."""
-
-
-class Setting(Struct, frozen=True):
-    """One key's value in force and where it comes from. A table of a gateway is a section: `gateways.NAME`."""
-
-    section: str
-    key: str
-    value: Value
-    origin: Origin
-
-
-class Problem(Struct, frozen=True):
-    """One thing that is wrong with the configuration. A problem of the text as a whole has an empty key."""
-
-    origin: FromFile | FromEnvironment
-    key: str
-    message: str
-
-
-class Settings(Struct, frozen=True):
-    """A configuration without problems."""
-
-    config: Config
-    list: tuple[Setting, ...]
+    @property
+    def acts(self) -> bool:
+        """Whether a controller does what it decides."""
+        return self.controller.reconcile == "act"

@@ -121,6 +121,12 @@ class Clients(Struct, frozen=True, gc=False):
     remembered: tuple[Remembered, ...] = ()
 
 
+class Probes(Struct, frozen=True, gc=False):
+    """Whom a gateway asks all the time whether they answer."""
+
+    targets: tuple[Backend, ...] = ()
+
+
 class Vrrp(enum.Enum):
     """What a gateway is to the addresses."""
 
@@ -154,7 +160,8 @@ class State(Struct, frozen=True, gc=False):
     `trouble`: why it could not do what it was told last, or why its host is not as the document says; empty, if all is
     well. `schemas`: the versions of the documents that it understands. `snat`: whom backends see, as it is configured;
     empty, where it does not say so. `remembers`: another number whenever there are clients that other gateways have to
-    know of; 0: there are none.
+    know of; 0: there are none. `probes`: a name of those that it asks whether they answer; `silent` are those that do
+    not.
     """
 
     held: Held
@@ -170,6 +177,8 @@ class State(Struct, frozen=True, gc=False):
     drained: bool = False
     connections: int = 0
     certificate_ends: int = 0
+    probes: str = ""
+    silent: tuple[Backend, ...] = ()
 
 
 class Refusal(Struct, frozen=True, gc=False):

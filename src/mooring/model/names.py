@@ -3,6 +3,8 @@
 MANAGED = "openstack.org/mooring-managed"
 PORT = "openstack.org/mooring-port"
 ADDRESSES = "openstack.org/mooring-addresses"
+SUBNET = "openstack.org/mooring-subnet"
+FLOATING_NETWORK = "openstack.org/mooring-floating-network"
 SHARING_KEY = "openstack.org/mooring-sharing-key"
 KEEP = "openstack.org/mooring-keep-address"
 BACKEND = "openstack.org/mooring-backend"

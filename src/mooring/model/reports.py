@@ -96,7 +96,9 @@ class ServiceReport(Struct, frozen=True):
 class StatusReport(Struct, frozen=True):
     """What `mooring status` tells. `problems` are sentences about everything that is not a single Service.
 
-    `others` counts the Services of type LoadBalancer that are not Mooring's.
+    `others` counts the Services of type LoadBalancer that are not Mooring's, `free` the addresses of a static list that
+    nobody has. `observes`: the controller is configured to write nothing, and nobody leads; `steps` is how many it
+    would take next, and 0 where it acts.
     """
 
     well: bool
@@ -107,6 +109,9 @@ class StatusReport(Struct, frozen=True):
     others: int
     problems: tuple[str, ...] = ()
     missing: tuple[Missing, ...] = ()
+    observes: bool = False
+    steps: int = 0
+    free: int = 0
 
 
 class VerdictReport(Struct, frozen=True):
@@ -170,7 +175,7 @@ class PlanReport(Struct, frozen=True):
     """What `mooring plan` tells: the next step of each Service that has one, then what of ours is cleaned up.
 
     `gateways` are those that have to be told. `waiting` is what bears the tag that says that it goes, and is deleted
-    once its time has come.
+    once its time has come. `observes`: it does nothing of this, because it is configured to observe.
     """
 
     services: tuple[StepReport, ...]
@@ -179,10 +184,15 @@ class PlanReport(Struct, frozen=True):
     waiting: tuple[StepReport, ...]
     leads: bool
     missing: tuple[Missing, ...] = ()
+    observes: bool = False
 
     @property
     def has_steps(self) -> bool:
-        return bool(self.services or self.gateways or self.cleaning)
+        return self.steps > 0
+
+    @property
+    def steps(self) -> int:
+        return len(self.services) + len(self.gateways) + len(self.cleaning)
 
 
 class FoundService(Struct, frozen=True):
@@ -278,3 +288,26 @@ class DoctorReport(Struct, frozen=True):
 
     well: bool
     findings: tuple[Finding, ...]
+
+
+class FailedReport(Struct, frozen=True):
+    """A step that could not be taken, and why."""
+
+    step: StepReport
+    why: str
+
+
+class UninstallReport(Struct, frozen=True):
+    """What `mooring uninstall` tells: the `steps` that there were to take, in their order, by what was seen first.
+
+    `done` and `failed` are what `--delete` did. `clean`: nothing of Mooring's is left, in Kubernetes and in OpenStack.
+    `missing` are gateways that do not answer: what is on their hosts stays there. `in_the_way`: why nothing can be
+    removed now, and what to do.
+    """
+
+    steps: tuple[StepReport, ...]
+    clean: bool
+    done: tuple[StepReport, ...] = ()
+    failed: tuple[FailedReport, ...] = ()
+    missing: tuple[Missing, ...] = ()
+    in_the_way: str = ""

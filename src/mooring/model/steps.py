@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from mooring.model.cloud import FloatingIpId, PortId
+from mooring.model.cloud import FloatingIpId, NetworkId, PortId, SubnetId
 from mooring.model.kubernetes import Condition
 from mooring.model.reasons import Reason
 
@@ -29,6 +29,9 @@ class MakePort(Struct, frozen=True):
     family: str
     address: str = ""
     """The one that it asked for."""
+    subnet: SubnetId | None = None
+    floating_network: NetworkId | None = None
+    """Where its owner chose that it comes from."""
 
 
 class Keep(Struct, frozen=True):

@@ -65,6 +65,26 @@ class SecurityGroups:
         assert again.revision_number > changed.revision_number
 
     @played
+    async def test_many_rules_come_at_once_or_not_at_all(self, world: World) -> None:
+        group = await world.group(stateful=False)
+        vrrp = {"direction": "ingress", "protocol": "vrrp", "remote_group_id": group.id, "security_group_id": group.id}
+        wanted = [web(group.id, description="mark"), web(group.id, protocol="sctp", ethertype="IPv6"), vrrp]
+        made = await world.member.create_many(SECURITY_GROUP_RULES, wanted)
+        told = [(each.protocol, each.ethertype, each.description or "", each.remote_group_id) for each in made]
+        assert sorted(told, key=str) == [
+            ("sctp", "IPv6", "", None),
+            ("tcp", "IPv4", "mark", None),
+            ("vrrp", "IPv4", "", group.id),
+        ]
+        more = [web(group.id, protocol="udp"), web(group.id)]
+        with pytest.raises(errors.Conflict):
+            await world.member.create_many(SECURITY_GROUP_RULES, more)
+        now = await world.member.get(SECURITY_GROUPS, group.id)
+        assert {each.id for each in made} == {each.id for each in now.rules if each.direction == "ingress"}
+        for each in made:
+            await world.member.delete(SECURITY_GROUP_RULES, each.id, revision=each.revision_number)
+
+    @played
     async def test_the_same_rule_is_there_once(self, world: World) -> None:
         group = await world.group()
         await world.member.create(SECURITY_GROUP_RULES, web(group.id))
@@ -106,6 +126,20 @@ class SecurityGroups:
             await world.member.get(SECURITY_GROUPS, group.id)
         with pytest.raises(errors.NotFound):
             await world.member.get(SECURITY_GROUP_RULES, group.rules[0].id)
+
+    @played
+    async def test_a_port_has_groups_with_memory_or_without_and_never_both(self, world: World) -> None:
+        site = await world.site()
+        remembers, forgets = await world.group(name="a"), await world.group(name="b", stateful=False)
+        other = await world.group(name="c", stateful=False)
+        port = await world.port(site, security_groups=[remembers.id])
+        both = {"security_groups": [remembers.id, forgets.id]}
+        with pytest.raises(errors.Conflict) as error:
+            await world.member.update(PORTS, port.id, both, revision=None)
+        assert error.value.type == "SecurityGroupConflict"
+        with pytest.raises(errors.Conflict):
+            await world.port(site, **both)
+        await world.member.update(PORTS, port.id, {"security_groups": [forgets.id, other.id]}, revision=None)
 
 
 def web(group: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401 - any attribute

@@ -132,6 +132,9 @@ def _check_groups(state: State, caller: Caller, values: dict[str, Any]) -> None:
         group = state.groups.get(which)
         if not state.visible(caller, group):
             raise state.groups.not_found(which)
+    if len({state.groups.get(which).stateful for which in values.get("security_groups") or ()}) > 1:
+        told = "Cannot apply both stateful and stateless security groups on the same port at the same time"
+        raise Refusal(409, "SecurityGroupConflict", f"Error {told} while attempting the operation.")
 
 
 def _pairs(pairs: tuple[AddressPair, ...], mac: str) -> tuple[AddressPair, ...]:

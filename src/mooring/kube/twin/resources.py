@@ -35,6 +35,9 @@ class Rules:
     def released(self, old: Tree) -> None:
         """The object is gone; what it had may be given out again."""
 
+    def restored(self, tree: Tree) -> None:
+        """The object is there again; what it has is given out."""
+
     def generation(self, new: Tree, old: Tree | None) -> int | None:
         """The generation that the object has now; None if the kind does not count."""
         del new, old

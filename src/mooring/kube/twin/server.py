@@ -11,6 +11,7 @@ from http import HTTPStatus
 
 from mooring.kube.twin import (
     about,
+    backups,
     cluster_kinds,
     definitions,
     endpoint_slices,
@@ -28,6 +29,7 @@ from mooring.kube.twin.answers import (
     not_known_here,
     unsupported_media_type,
 )
+from mooring.kube.twin.backups import Backup
 from mooring.kube.twin.ending import Endings
 from mooring.kube.twin.fitting import Place
 from mooring.kube.twin.paths import Paths
@@ -149,6 +151,14 @@ class KubeTwin:
             for follower in tuple(served.collection.followers):
                 if isinstance(follower, Subscription):
                     follower.end()
+
+    def backup(self) -> Backup:
+        return backups.taken(self._paths.all(), self._ledger)
+
+    def restore(self, backup: Backup) -> None:
+        """Go back to what was: versions too, and every watch ends."""
+        self.end_watches()
+        backups.put_back(backup, self._paths.all(), self._ledger)
 
     def _answer(self, request: Request, place: Place) -> Response:
         method = request.method

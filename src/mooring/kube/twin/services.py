@@ -62,6 +62,12 @@ class ServiceRules(Rules):
             self._addresses[_family(address)].free(address)
         self._ports.free(_node_ports(old["spec"]))
 
+    def restored(self, tree: Tree) -> None:
+        for address in _addresses(tree["spec"]):
+            self._addresses[_family(address)].take(address)
+        for port in _node_ports(tree["spec"]):
+            self._ports.take(port)
+
     def _check_stock(self, name: str, spec: Tree, before: Tree) -> None:
         """Refuse what was asked for by name and cannot be had."""
         faults = []

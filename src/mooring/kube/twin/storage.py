@@ -122,6 +122,13 @@ class Collection:
         self.floor = version
         del self._log[: self._index_after(version)]
 
+    def restore(self, records: Mapping[str, Record], version: int) -> None:
+        """Hold these objects, as of this version, and know nothing of what led to them."""
+        self.records = dict(records)
+        self._keys = sorted(records)
+        self._log = []
+        self.floor = version
+
     def since(self, version: int) -> list[Change]:
         """The changes after a version that is not forgotten."""
         return self._log[self._index_after(version) :]

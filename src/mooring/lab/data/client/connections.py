@@ -2,6 +2,7 @@
 
     connections.py ADDRESS PORT COUNT
     reads lines: `check` -> sends a word on each connection, prints how many came back; end of input ends it
+                 `check 64` -> so many times 16 KiB instead: much more than a window
 
 Run by the system's Python in a host of the lab; needs nothing but the standard library.
 """
@@ -10,6 +11,7 @@ import socket
 import sys
 
 PATIENCE = 8.0
+PIECE = bytes(16 * 1024)
 
 
 def connect(address: str, port: int) -> socket.socket:
@@ -36,8 +38,9 @@ def main() -> None:
     address, port, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     connections = [connect(address, port) for _ in range(count)]
     print(sum(works(each, b"hello\n") for each in connections), flush=True)  # noqa: T201 - this is how it answers
-    for number, _ in enumerate(sys.stdin):
-        print(sum(works(each, b"still %d\n" % number) for each in connections), flush=True)  # noqa: T201 - as above
+    for number, line in enumerate(sys.stdin):
+        pieces = [PIECE] * int(line.split()[1]) if len(line.split()) > 1 else [b"still %d\n" % number]
+        print(sum(all(works(each, piece) for piece in pieces) for each in connections), flush=True)  # noqa: T201 - as above
 
 
 main()

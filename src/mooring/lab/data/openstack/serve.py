@@ -3,6 +3,9 @@
     serve.py MODULE ADDRESS PORT CERTIFICATE KEY [oslo.config words]    the WSGI application of a module
     serve.py driver-agent [oslo.config words]                           octavia-driver-agent
 
+Each request that changes something leaves a line, as in Kubernetes' audit log: `audit`, when it came, from where, what
+it was, and how it was answered.
+
 One repair outside of OpenStack's code: ovn-octavia-provider talks to the sockets below /var/run/octavia, whatever the
 configuration says. OCTAVIA_SOCKETS names the folder instead.
 """
@@ -10,6 +13,9 @@ configuration says. OCTAVIA_SOCKETS names the folder instead.
 import importlib
 import os
 import sys
+from datetime import UTC, datetime
+
+READS = ("GET", "HEAD", "OPTIONS")
 
 
 def use_sockets(folder):
@@ -29,6 +35,24 @@ def driver_agent(words):
     sys.exit(agent.main())
 
 
+def audited(application):
+    async def served(scope, receive, send):
+        if scope["type"] != "http" or scope["method"] in READS:
+            await application(scope, receive, send)
+            return
+        came = datetime.now(UTC).isoformat()
+        told = f"audit {came} {scope['client'][0]} {scope['method']} {scope['path']}"
+
+        async def answer(message):
+            if message["type"] == "http.response.start":
+                print(told, message["status"], flush=True)  # noqa: T201 - this is how it is logged
+            await send(message)
+
+        await application(scope, receive, answer)
+
+    return served
+
+
 def serve(module, address, port, certificate, key, *words):
     sys.argv = [module, *words]  # the applications read these by oslo.config
     application = importlib.import_module(module).application
@@ -38,7 +62,7 @@ def serve(module, address, port, certificate, key, *words):
 
     # uvicorn takes the signals after the application was loaded: so SIGTERM ends Neutron too
     uvicorn.run(
-        a2wsgi.WSGIMiddleware(application, workers=8),
+        audited(a2wsgi.WSGIMiddleware(application, workers=8)),
         host=address,
         port=int(port),
         ssl_certfile=certificate,

@@ -1,0 +1,223 @@
+"""What a Service is, wants and has, read independently of the code that is judged."""
+
+from collections.abc import Iterator
+
+from mooring.model import names
+from mooring.model.cloud import PortId
+from mooring.model.gateway import Key, Vrrp
+from mooring.model.kubernetes import EndpointSlice, Service
+from tests.simulation.gateway import GatewayTwin
+from tests.simulation.truth import CHOICES, Promise, Truth
+
+OUR_FINALIZERS = {names.FINALIZER, names.CLEANUP_FINALIZER}
+OUR_ANNOTATIONS = {names.MANAGED, names.PORT}
+OUR_CONDITIONS = ("openstack.org/Accepted", "openstack.org/Allocated", "openstack.org/Programmed")
+
+
+def wanted(service: Service) -> bool:
+    spec, annotations = service.spec, service.metadata.annotations
+    ours = spec.type == "LoadBalancer" and spec.load_balancer_class == names.GATEWAY_CLASS
+    meant = ours and service.metadata.deletion_timestamp is None and annotations.get(names.MANAGED) != "false"
+    return meant and not impossible(service)
+
+
+def strange(service: Service) -> bool:
+    """Of another class, and not held by us, whatever was copied into it."""
+    spec = service.spec
+    other = spec.type == "LoadBalancer" and spec.load_balancer_class != names.GATEWAY_CLASS
+    return other and names.FINALIZER not in service.metadata.finalizers
+
+
+def impossible(service: Service) -> bool:
+    """It says something that cannot be."""
+    return layer(service) not in {"pod", "node", "cluster"}
+
+
+def has_ours(service: Service) -> bool:
+    """Our annotations (an opt-out is its owner's), or the finalizer that we rely on."""
+    annotations = service.metadata.annotations
+    managed = annotations.get(names.MANAGED) == "true"
+    return managed or names.PORT in annotations or names.FINALIZER in service.metadata.finalizers
+
+
+def theirs(service: Service) -> tuple[object, ...]:
+    meta = service.metadata
+    annotations = {name: text for name, text in meta.annotations.items() if name not in OUR_ANNOTATIONS}
+    finalizers = [each for each in meta.finalizers if each not in OUR_FINALIZERS]
+    conditions = [each for each in service.status.conditions if each.type not in OUR_CONDITIONS]
+    return meta.labels, annotations, finalizers, service.spec, conditions
+
+
+def ports_of(service: Service) -> tuple[PortId, ...]:
+    return tuple(PortId(each) for each in service.metadata.annotations.get(names.PORT, "").split(",") if each)
+
+
+def keys(service: Service) -> set[Key]:
+    return {Key(each.protocol, each.port) for each in service.spec.ports}
+
+
+def families(service: Service) -> tuple[str, ...]:
+    return service.spec.ip_families or ("IPv4",)
+
+
+def sent(service: Service) -> set[tuple[str, Key]]:
+    """What packets come to, of each family."""
+    return {(family, key) for family in families(service) for key in keys(service)}
+
+
+def layer(service: Service) -> str:
+    return service.metadata.annotations.get("openstack.org/mooring-layer", "pod")
+
+
+def given_by_others(truth: Truth, service: Service) -> bool:
+    """Whether it shows an address that no controller gave it, and has no port of ours: it is not our concern."""
+    shown = {each.ip for each in service.status.load_balancer.ingress}
+    ours = truth.published.get(service.metadata.uid, set())
+    return bool(shown) and not shown & ours and not any(port in truth.ports for port in ports_of(service))
+
+
+def denied(truth: Truth, service: Service) -> bool:
+    """Whether it asks for an address that there is not, that is in use by others, or that carries who is in its way."""
+    if any(each not in truth.choices for each in chosen(service)):
+        return True
+    if truth.static:
+        return any(_used_up(truth, service, family) for family in families(service))
+    asked = service.spec.load_balancer_ip
+    found = next((each for each in truth.floating_ips.values() if each.floating_ip_address == asked), None)
+    if not asked or found is None or found.description not in {truth.mark, ""}:
+        return bool(asked)
+    return found.port_id is not None and not _free(truth, service, found.port_id)
+
+
+def chosen(service: Service) -> list[str]:
+    """Where its owner wants its address to come from."""
+    annotations = service.metadata.annotations
+    return [annotations[each] for each in CHOICES if each in annotations]
+
+
+def _free(truth: Truth, service: Service, port: PortId) -> bool:
+    """Whether nobody who has a port is in the way of a Service, which has it or could have it."""
+    beside = [each for each in truth.services.values() if port in ports_of(each) and wanted(each)]
+    rivals = [each for each in beside if each.name.namespace != service.name.namespace or keys(each) & keys(service)]
+    return service in beside or not rivals
+
+
+def _used_up(truth: Truth, service: Service, family: str) -> bool:
+    """Whether of a list there is nothing for a Service: not what it asks for, or nothing at all."""
+    asked = service.spec.load_balancer_ip
+    candidates = {asked} if asked else {each for each in truth.static if (":" in each) is (family == "IPv6")}
+    return not any(
+        each in ports_of(service) or (each in truth.listed and _free(truth, service, PortId(each)))
+        for each in candidates
+    )
+
+
+def public(truth: Truth, port: PortId) -> str:
+    """Where a port is reached: by its floating IP, or by its own address of IPv6."""
+    found = truth.ports.get(port)
+    own = found.fixed_ips[0].ip_address if found and found.fixed_ips else ""
+    floating = (each.floating_ip_address for each in truth.floating_ips.values() if each.port_id == port)
+    return own if ":" in own or not truth.floats or port in truth.static else next(floating, "")
+
+
+def inner(truth: Truth, service: Service) -> set[str]:
+    """The addresses that the gateways serve for a Service."""
+    ports = (truth.ports.get(port) for port in ports_of(service))
+    return {port.fixed_ips[0].ip_address for port in ports if port}
+
+
+def serves(gateway: GatewayTwin, service: Service, truth: Truth) -> bool:
+    """Whether a gateway serves all that a Service wants, at the address of its port."""
+    ports = [truth.ports.get(port) for port in ports_of(service)]
+    addresses = [port.fixed_ips[0].ip_address if port else "" for port in ports] or [""]
+    wanted = {(address, key.protocol, key.port) for key in keys(service) for address in addresses}
+    return wanted <= {
+        (each.address, each.protocol, each.port)
+        for each in gateway.document.forwards
+        if each.service == str(service.name)
+    }
+
+
+def members(truth: Truth, *, holders: bool = False) -> list[GatewayTwin]:
+    """The gateways that there should be; with those that hold the addresses, and are on their way out."""
+    return [
+        each
+        for name, each in truth.gateways.items()
+        if name in truth.members or (holders and each.machine.daemon.vrrp is Vrrp.MASTER)
+    ]
+
+
+def backends(service: Service, key: Key, truth: Truth, *, v6: bool) -> set[tuple[str, int]]:
+    """Where packets to a port of a Service, at an address of this family, should go."""
+    ports = [each for each in service.spec.ports if (each.protocol, each.port) == (key.protocol, key.port)]
+    if layer(service) == "cluster":
+        return set() if v6 else {(service.spec.cluster_ip, key.port)}
+    if layer(service) == "pod":
+        return endpoints(service, key, truth, v6=v6)
+    local = {
+        endpoint.node_name
+        for found in _slices(service, truth)
+        if {each.name for each in ports} & {each.name for each in found.ports or ()}
+        for endpoint in found.endpoints or ()
+        if endpoint.conditions.ready
+    }
+    return {
+        (address.address, port.node_port)
+        for node in truth.nodes.values()
+        if "node.kubernetes.io/exclude-from-external-load-balancers" not in node.metadata.labels
+        and ("Ready", "True") in {(each.type, each.status) for each in node.status.conditions}
+        and (service.spec.external_traffic_policy != "Local" or node.metadata.name in local)
+        for address in node.status.addresses
+        if address.type == "InternalIP" and (":" in address.address) is v6
+        for port in ports
+        if port.node_port
+    }
+
+
+def endpoints(service: Service, key: Key, truth: Truth, *, v6: bool) -> set[tuple[str, int]]:
+    """The ready endpoints of a Service's port of one family, over all of its slices."""
+    named = {each.name for each in service.spec.ports if (each.protocol, each.port) == (key.protocol, key.port)}
+    return {
+        (address, number.port or 0)
+        for found in _slices(service, truth)
+        for number in found.ports or ()
+        if number.name in named and number.protocol == key.protocol
+        for endpoint in found.endpoints or ()
+        if endpoint.conditions.ready
+        for address in endpoint.addresses
+        if (":" in address) is v6
+    }
+
+
+def _slices(service: Service, truth: Truth) -> Iterator[EndpointSlice]:
+    for found in truth.slices.values():
+        label = found.metadata.labels.get("kubernetes.io/service-name")
+        if (found.name.namespace, label) == (service.name.namespace, service.name.name):
+            yield found
+
+
+def wishes(truth: Truth, service: Service) -> Promise:
+    told = frozenset((key.protocol, key.port) for key in keys(service))
+    return told, families(service), truth.turns[service.metadata.uid]
+
+
+def _edited(truth: Truth, service: Service) -> bool:
+    """Whether it wants something else than when it was last given an address."""
+    promised = truth.promised.get(service.metadata.uid)
+    return promised is not None and promised != wishes(truth, service)
+
+
+def settled(truth: Truth, service: Service) -> bool:
+    """Whether nothing happened to a Service since it was given the address that it shows: no view may lack it.
+
+    Its owner has not changed it, its port and floating IP are there, and no owner of a Service beside it on that port
+    has changed that one.
+    """
+    ports = set(ports_of(service))
+    shown = {each.ip for each in service.status.load_balancer.ingress}
+    if not shown or not wanted(service) or not ports <= truth.ports.keys() or _edited(truth, service):
+        return False
+    if shown != {public(truth, port) for port in ports}:
+        return False
+    beside = [each for each in truth.services.values() if ports & set(ports_of(each)) and each.name != service.name]
+    return not any(_edited(truth, each) and keys(each) & keys(service) for each in beside)
