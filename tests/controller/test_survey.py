@@ -195,6 +195,7 @@ LAYERED = {
     "inner": ("served", "Programmed"),
     "hidden": ("served", "ClientAddressNotKept"),
     "guarded": ("served", "NetworkPolicyApplies"),
+    "wrong": ("stuck", "BadAnnotation"),
 }
 
 
@@ -206,8 +207,8 @@ def test_where_packets_go_and_what_is_in_the_way() -> None:
     found = scene(deeds)
     assert states(reporting.status(found)) == LAYERED
     assert not reporting.plan(found).has_steps
-    told = {name: reporting.why(found, found.services[Name("shop", name)]) for name in (*LAYERED, "wrong")}
-    assert [each.reason for each in told["wrong"].verdicts] == ["BadAnnotation"]
+    told = {name: reporting.why(found, found.services[Name("shop", name)]) for name in LAYERED}
+    assert [each.reason for each in told["wrong"].verdicts] == ["Accepted", "BadAnnotation", "WaitingForAddress"]
     assert {name: each.endpoints.layer for name, each in told.items() if name != "wrong"} == {
         "web": "node",
         "lost": "node",

@@ -91,20 +91,26 @@ def test_the_backends_of_a_port(layer: Layer, given: Service, address: str, behi
 
 
 @pytest.mark.parametrize(
-    ("annotation", "layer", "unknown"),
+    ("annotation", "layer", "refused"),
     [
-        (None, "node", None),
-        ("pod", "pod", None),
-        ("cluster", "cluster", None),
-        ("Pod", "node", "Pod"),
-        ("", "node", ""),
-        ("nodes; flush ruleset", "node", "nodes; flush ruleset"),
+        (None, "node", False),
+        ("pod", "pod", False),
+        ("cluster", "cluster", False),
+        ("Pod", "node", True),
+        ("", "node", True),
+        ("nodes; flush ruleset", "node", True),
+        ("x" * 5000, "node", True),
     ],
 )
-def test_who_chooses_the_layer(annotation: str | None, layer: str, unknown: str | None) -> None:
+def test_who_chooses_the_layer(annotation: str | None, layer: str, *, refused: bool) -> None:
     meta = Meta(annotations={} if annotation is None else {names.LAYER: annotation})
     assert layers.of_service(Service(meta), "node") == layer
-    assert layers.unknown(Service(meta)) == unknown
+    why = layers.refused(Service(meta))
+    assert (why is not None) is refused
+    if why is not None:
+        assert f"mooring-layer says '{(annotation or '')[:20]}" in why.fact
+        assert "pod, node, cluster" in why.fix
+        assert len(why.fact) < 200
 
 
 NEVER, VIP, NOBODY = frozenset({"never"}), frozenset({"never", "vip"}), frozenset[str]()

@@ -150,7 +150,7 @@ def test_valid_texts(text: str, expected: Config) -> None:
         ),
         pytest.param(
             "vrrp.also = '192.0.2.1 dev eth1'",
-            f'm.toml:1: vrrp.also: "192.0.2.1 dev eth1" is refused, allowed: {ALSO}',
+            f'm.toml:1: vrrp.also: the text "192.0.2.1 dev eth1" is refused, allowed: {ALSO}',
             id="text for a list",
         ),
         pytest.param(
@@ -456,6 +456,12 @@ BARE = "[gateways.gw1]\nagent = '192.0.2.1:9443'\n"
             "refused without addresses.floating_network",
         ),
         (
+            "[addresses]\nsubnet = 'lb'\nsubnet_ipv6 = 'lb'\n",
+            3,
+            "addresses.subnet_ipv6",
+            "refused: it is addresses.subnet",
+        ),
+        (
             "[addresses]\nwishes = 'none'\nwishes_allowed = ['192.0.2.0/28']\n",
             3,
             "addresses.wishes_allowed",
@@ -490,10 +496,20 @@ BARE = "[gateways.gw1]\nagent = '192.0.2.1:9443'\n"
             "[addresses]\nstatic = ['192.0.2.40-192.0.2.10']\n",
             2,
             STATIC,
-            '"192.0.2.40-192.0.2.10" is refused',
+            '"192.0.2.40-192.0.2.10" (192.0.2.40 does not come before 192.0.2.10) is refused',
         ),
-        ("[addresses]\nstatic = ['169.254.169.254']\n", 2, STATIC, '"169.254.169.254" is refused'),
-        ("[addresses]\nstatic = ['255.255.255.255']\n", 2, STATIC, '"255.255.255.255" is refused'),
+        (
+            "[addresses]\nstatic = ['169.254.169.254']\n",
+            2,
+            STATIC,
+            '"169.254.169.254" (it has addresses of 169.254.0.0/16, which no',
+        ),
+        (
+            "[addresses]\nstatic = ['255.255.255.255']\n",
+            2,
+            STATIC,
+            '"255.255.255.255" (it has addresses of 240.0.0.0/4, which no',
+        ),
     ],
 )
 def test_what_does_not_go_together_with_a_list_of_addresses(text: str, line: int, key: str, told: str) -> None:

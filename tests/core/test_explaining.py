@@ -93,7 +93,6 @@ ENDING = msgspec.structs.replace(
         (mapped(endpoints=False), None, [Reason.ACCEPTED, Reason.ALLOCATED, Reason.NO_ENDPOINTS]),
         (mapped(left_out=("x is bad",)), None, [Reason.ACCEPTED, Reason.ALLOCATED, Reason.BAD_ENDPOINT]),
         (mapped(), QUOTA, [Reason.ACCEPTED, Reason.ALLOCATED, Reason.PROGRAMMED]),
-        (Seen(annotated(service(), **{names.LAYER: "nodes"})), None, [Reason.BAD_ANNOTATION]),
         (mapped(remarks=(HIDDEN, GUARDED)), None, [Reason.ACCEPTED, Reason.ALLOCATED, Reason.CLIENT_HIDDEN]),
         (mapped(remarks=(GUARDED,), endpoints=False), None, [Reason.ACCEPTED, Reason.ALLOCATED, Reason.NO_ENDPOINTS]),
         (mapped(remarks=(LOST,), endpoints=False), None, [Reason.ACCEPTED, Reason.ALLOCATED, Reason.NO_NODES]),
@@ -114,13 +113,6 @@ def test_all_remarks_are_told_with_the_first_as_the_reason() -> None:
     assert told.well
     *_, told = explaining.verdicts(mapped(remarks=(LOST,)))
     assert not told.well
-
-
-def test_a_value_that_nobody_knows_is_told_in_few_words() -> None:
-    [told] = explaining.verdicts(Seen(annotated(service(), **{names.LAYER: "x" * 5000})))
-    assert "mooring-layer says 'xxx" in told.fact
-    assert "pod, node, cluster" in told.fix
-    assert len(told.message) < 300
 
 
 def test_every_reason_that_the_cloud_can_give_has_a_fix() -> None:
@@ -171,7 +163,6 @@ def test_who_is_served_and_says_so_rests() -> None:
         (mapped(service(), served=False, holder=False), None),
         (mapped(left_out=("x is bad",)), None),
         (seen(service("198.51.100.1")), None),
-        (seen(Service(Meta(name="web", annotations={names.LAYER: "nodes"}), service().spec)), None),
         (WAITING, QUOTA),
     ],
 )

@@ -69,12 +69,6 @@ def said(given: Service) -> Service:
     return msgspec.structs.replace(given, status=ServiceStatus(given.status.load_balancer, (condition,)))
 
 
-def layered(given: Service, layer: str) -> Service:
-    """The same with a layer that its owner chose."""
-    annotations = given.metadata.annotations | {names.LAYER: layer}
-    return msgspec.structs.replace(given, metadata=msgspec.structs.replace(given.metadata, annotations=annotations))
-
-
 @pytest.mark.parametrize(
     ("given", "step"),
     [
@@ -92,12 +86,6 @@ def layered(given: Service, layer: str) -> Service:
         (seen(service(lb_class="x.org/y", managed="true", port=PORT, deleting=True), port_is_ours=True), GOING),
         (seen(ours(lb_class="x.org/y", shown="198.51.100.1"), served=True), LetGo()),
         (seen(ours(lb_class="x.org/y", shown="198.51.100.1", port=PORT), port_is_ours=True, served=True), Forget()),
-        # something in it that nobody does
-        (seen(layered(service(), "nodes")), Rest(Reason.BAD_ANNOTATION)),
-        (seen(layered(mapped(ADDRESS), ""), port_is_ours=True), Clear()),
-        (seen(layered(ours(), "nodes"), served=True), LetGo()),
-        (seen(said(layered(service(), "nodes"))), Rest(Reason.BAD_ANNOTATION)),
-        (seen(layered(service(), "node")), Manage()),
         # can be managed, not bound
         (seen(service()), Manage()),
         (seen(service(shown="198.51.100.1")), Rest(Reason.FOREIGN_ADDRESS)),

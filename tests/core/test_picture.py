@@ -319,8 +319,13 @@ def test_a_service_whose_port_is_gone_gets_another_one(gone: int, step: type) ->
 
 @pytest.mark.parametrize(
     "annotations",
-    [{names.ADDRESSES: "10.0.0.500"}, {names.SUBNET: "no-such"}, {names.FLOATING_NETWORK: "no-such"}],
-    ids=["no address", "not listed", "no such network"],
+    [
+        {names.ADDRESSES: "10.0.0.500"},
+        {names.SUBNET: "no-such"},
+        {names.FLOATING_NETWORK: "no-such"},
+        {names.LAYER: "nodes"},
+    ],
+    ids=["no address", "not listed", "no such network", "no such layer"],
 )
 def test_who_asks_for_what_cannot_be_keeps_what_it_has_and_is_told(annotations: dict[str, str]) -> None:
     """A slip of the pen, or of the operator's, takes no address away; who is new gets none."""

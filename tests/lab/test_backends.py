@@ -296,8 +296,13 @@ def test_what_may_be_in_the_way_is_told(product: Moored, tenant: Tenant) -> None
     assert moored.addresses(tenant, "web") == []
     tenant.kubectl("annotate", "service", "web", f"{names.LAYER}-")
     address = moored.address(tenant, "web")
-    assert len(answers(product, address, count=3)) == 1
     says(tenant, "web", "Programmed")
+    tenant.kubectl("annotate", "service", "web", f"{names.LAYER}=nodes")
+    says(tenant, "web", "BadAnnotation")
+    assert moored.addresses(tenant, "web") == [address]  # a slip of the pen takes no address away
+    assert len(answers(product, address, count=3)) == 1
+    tenant.kubectl("annotate", "service", "web", f"{names.LAYER}-")
+    says(tenant, "web", "Allocated")
     policy = {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",

@@ -78,21 +78,35 @@ def _wanted_are_served(truth: Truth) -> Iterator[str]:
             continue
         public = [wants.public(truth, port) for port in wants.ports_of(service)]
         shown = [each.ip for each in service.status.load_balancer.ingress]
-        if wants.denied(truth, service):
+        impossible = wants.impossible(truth, service)
+        if not shown if impossible else wants.denied(truth, service):
             yield from _is_told_no(service)
             continue
-        if shown != public or [":" in each for each in shown] != [each == "IPv6" for each in wants.families(service)]:
-            yield f"{service.name} shows {shown}, its ports' addresses are {public}"
-        if asked := service.spec.load_balancer_ip:
-            yield from () if shown == [asked] else (f"{service.name} shows {shown} and asked for {asked}",)
-        yield from _from_elsewhere(truth, service)
+        if impossible:
+            yield from _keeps_what_it_has(service, shown, public)
+        else:
+            yield from _has_what_it_wants(truth, service, shown, public)
+            yield from _wrong_conditions(service, truth)
         if names.FINALIZER not in service.metadata.finalizers:
             yield f"{service.name} lacks our finalizer"
         for gateway in wants.members(truth):
             if not wants.serves(gateway, service, truth):
                 yield f"{gateway.name} does not serve all of {service.name}"
             yield from _wrong_backends(gateway, service, truth)
-        yield from _wrong_conditions(service, truth)
+
+
+def _has_what_it_wants(truth: Truth, service: Service, shown: list[str], public: list[str]) -> Iterator[str]:
+    if shown != public or [":" in each for each in shown] != [each == "IPv6" for each in wants.families(service)]:
+        yield f"{service.name} shows {shown}, its ports' addresses are {public}"
+    if (asked := service.spec.load_balancer_ip) and shown != [asked]:
+        yield f"{service.name} shows {shown} and asked for {asked}"
+    yield from _from_elsewhere(truth, service)
+
+
+def _keeps_what_it_has(service: Service, shown: list[str], public: list[str]) -> Iterator[str]:
+    said = {each.type: each.reason for each in service.status.conditions}
+    if not set(shown) <= set(public) or said.get(names.ALLOCATED) not in {"BadAnnotation", "WishRefused"}:
+        yield f"{service.name} has {public}, asks for what cannot be, shows {shown} and says {said}"
 
 
 def _wrong_backends(gateway: GatewayTwin, service: Service, truth: Truth) -> Iterator[str]:
@@ -220,8 +234,8 @@ def _nothing_is_left_on(service: Service, truth: Truth) -> Iterator[str]:
         return
     if wants.has_ours(service) or service.deleting:
         yield f"{service.name} still bears something of ours"
-    said = {each.type: each.reason for each in service.status.conditions if each.type in wants.OUR_CONDITIONS}
-    if said and not (wants.impossible(service) and said == {wants.OUR_CONDITIONS[0]: "BadAnnotation"}):
+    said = {each.type for each in service.status.conditions} & set(wants.OUR_CONDITIONS)
+    if said:
         yield f"{service.name} still bears conditions of ours"
     shown = {each.ip for each in service.status.load_balancer.ingress}
     if shown & truth.published.get(service.metadata.uid, set()):

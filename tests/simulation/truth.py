@@ -164,9 +164,8 @@ CHOICES = ("openstack.org/mooring-subnet", "openstack.org/mooring-floating-netwo
 
 def _wish(service: Service) -> tuple[object, ...]:
     annotations = service.metadata.annotations
-    layer = annotations.get("openstack.org/mooring-layer", "pod")
     chosen = tuple(annotations.get(each, "") for each in CHOICES)
-    return service.spec.load_balancer_ip, layer in {"pod", "node", "cluster"}, chosen
+    return service.spec.load_balancer_ip, chosen
 
 
 def _watch(kube: KubeTwin, path: str) -> Subscription:

@@ -11,14 +11,14 @@ from tests.simulation.truth import CHOICES, Promise, Truth
 
 OUR_FINALIZERS = {names.FINALIZER, names.CLEANUP_FINALIZER}
 OUR_ANNOTATIONS = {names.MANAGED, names.PORT}
+LAYERS = {"pod", "node", "cluster"}
 OUR_CONDITIONS = ("openstack.org/Accepted", "openstack.org/Allocated", "openstack.org/Programmed")
 
 
 def wanted(service: Service) -> bool:
     spec, annotations = service.spec, service.metadata.annotations
     ours = spec.type == "LoadBalancer" and spec.load_balancer_class == names.GATEWAY_CLASS
-    meant = ours and service.metadata.deletion_timestamp is None and annotations.get(names.MANAGED) != "false"
-    return meant and not impossible(service)
+    return ours and service.metadata.deletion_timestamp is None and annotations.get(names.MANAGED) != "false"
 
 
 def strange(service: Service) -> bool:
@@ -28,9 +28,10 @@ def strange(service: Service) -> bool:
     return other and names.FINALIZER not in service.metadata.finalizers
 
 
-def impossible(service: Service) -> bool:
-    """It says something that cannot be."""
-    return layer(service) not in {"pod", "node", "cluster"}
+def impossible(truth: Truth, service: Service) -> bool:
+    """It says something that cannot be: it gets no address, and what it has, it keeps."""
+    there = service.metadata.annotations.get("openstack.org/mooring-layer", "pod") in LAYERS
+    return not there or any(each not in truth.choices for each in chosen(service))
 
 
 def has_ours(service: Service) -> bool:
@@ -66,7 +67,8 @@ def sent(service: Service) -> set[tuple[str, Key]]:
 
 
 def layer(service: Service) -> str:
-    return service.metadata.annotations.get("openstack.org/mooring-layer", "pod")
+    said = service.metadata.annotations.get("openstack.org/mooring-layer")
+    return said if said in LAYERS else "pod"
 
 
 def given_by_others(truth: Truth, service: Service) -> bool:
@@ -78,8 +80,6 @@ def given_by_others(truth: Truth, service: Service) -> bool:
 
 def denied(truth: Truth, service: Service) -> bool:
     """Whether it asks for an address that there is not, that is in use by others, or that carries who is in its way."""
-    if any(each not in truth.choices for each in chosen(service)):
-        return True
     if truth.static:
         return any(_used_up(truth, service, family) for family in families(service))
     asked = service.spec.load_balancer_ip

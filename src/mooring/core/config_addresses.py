@@ -50,6 +50,11 @@ def _contradicting(given: Mapping[str, Setting]) -> Iterator[Problem]:
             "refused without addresses.floating_network, which those come from who choose nothing",
         ),
         (
+            "addresses.subnet_ipv6",
+            given["addresses.subnet_ipv6"].value == given["addresses.subnet"].value,
+            "refused: it is addresses.subnet, and no subnet has addresses of both families",
+        ),
+        (
             "addresses.wishes_allowed",
             given["addresses.wishes"].value == "none",
             'refused beside addresses.wishes = "none": nobody may ask for an address then',

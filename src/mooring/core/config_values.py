@@ -1,7 +1,7 @@
 """One value of the configuration: taken from what was given, judged, and written as TOML again.
 
 A key's type and pattern are judged by msgspec; what a pattern cannot tell, such as that 999.1.1.1 is no address, by the
-functions in HOLDS.
+functions in HOLDS; a range of addresses can be wrong in so many ways that what is wrong is told.
 
 wanted        given in the file  given in the environment
 ------------  -----------------  ------------------------
@@ -46,7 +46,7 @@ def taken(key: Key, given: object) -> Value:
         value: Value = _one(key, given, key.type)
         return value
     if not isinstance(given, list):
-        raise RefusedValue(_shown(key, given))
+        raise RefusedValue(f"the text {as_toml(given)}" if isinstance(given, str) else _shown(key, given))
     item = typing.get_args(key.plain_type)[0]
     return tuple(_one(key, each, item) for each in given)
 
@@ -83,7 +83,12 @@ def _one(key: Key, given: object, hint: Hint) -> Any:  # noqa: ANN401 - the hint
         value = msgspec.convert(given, type=hint)
     except msgspec.ValidationError as error:
         raise RefusedValue(_shown(key, given)) from error
-    if key.holds is not None and not HOLDS[key.holds](value):
+    if key.holds == "range":
+        try:
+            ranges.read(value)
+        except ValueError as error:
+            raise RefusedValue(f"{_shown(key, given)} ({error})") from error
+    elif key.holds is not None and not HOLDS[key.holds](value):
         raise RefusedValue(_shown(key, given))
     return value
 
@@ -136,14 +141,9 @@ def _parses(parser: Callable[[str], object], text: str) -> bool:
     return True
 
 
-def _is_range(text: str) -> bool:
-    return _parses(ranges.read, text)
-
-
 HOLDS = {
     "endpoint": _is_endpoint,
     "v4": _is_v4,
     "v4 or nothing": _is_v4_or_nothing,
     "also": _is_also,
-    "range": _is_range,
 }

@@ -6,7 +6,7 @@ They stand on the Service as conditions, and `mooring why` prints them. Words ar
 packet or pod has no place in them.
 """
 
-from mooring.core import backends, claims, layers, mapping, wishes
+from mooring.core import backends, claims, mapping, wishes
 from mooring.core.mapping import Leg, Seen
 from mooring.model import names
 from mooring.model.kubernetes import Condition, Service
@@ -118,12 +118,9 @@ def _refused(service: Service, reason: Reason) -> Verdict:
         case Reason.OPTED_OUT:
             fact = f'Its annotation {names.MANAGED} says "false"'
             fix = "Take the annotation away to have it served"
-        case Reason.CLASS_DISAGREES:
+        case _:
             fact = f"Its class is {spec.load_balancer_class}, and {_annotation(service)}"
             fix = "Take the annotation away"
-        case _:
-            fact = f"Its annotation {names.LAYER} says {layers.unknown(service)!r:.60}, and there is no such layer"
-            fix = f"Write one of {', '.join(layers.LAYERS)} there, or take the annotation away"
     return _ill(reason, fact, fix)
 
 

@@ -2,8 +2,10 @@
 
 from typing import Literal, TypeGuard, get_args
 
+from mooring.core.wishes import Refused
 from mooring.model import names
 from mooring.model.kubernetes import Service
+from mooring.model.reasons import Reason
 
 Layer = Literal["pod", "node", "cluster"]
 LAYERS: tuple[Layer, ...] = get_args(Layer)
@@ -15,10 +17,14 @@ def of_service(service: Service, default: Layer) -> Layer:
     return chosen if _is_layer(chosen) else default
 
 
-def unknown(service: Service) -> str | None:
-    """What its owner chose and is not there; None, if all is well."""
+def refused(service: Service) -> Refused | None:
+    """Why what its owner chose cannot be."""
     chosen = service.metadata.annotations.get(names.LAYER)
-    return None if chosen is None or _is_layer(chosen) else chosen
+    if chosen is None or _is_layer(chosen):
+        return None
+    fact = f"Its annotation {names.LAYER} says {chosen!r:.60}, and there is no such layer"
+    fix = f"Write one of {', '.join(LAYERS)} there, or take the annotation away"
+    return Refused(fact, fix, Reason.BAD_ANNOTATION)
 
 
 def _is_layer(text: str | None) -> TypeGuard[Layer]:

@@ -29,7 +29,7 @@ from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
-from mooring.core import claims, layers
+from mooring.core import claims
 from mooring.core.wishes import IPV4, Refused, Wish
 from mooring.model import names
 from mooring.model.cloud import FloatingIpId, PortId
@@ -121,9 +121,7 @@ def why_not(service: Service) -> Reason | None:
         return Reason.OTHER_CLASS
     if service.metadata.annotations.get(names.MANAGED, "").lower() == "false":
         return Reason.OPTED_OUT
-    if claims.other_backend(service):
-        return Reason.CLASS_DISAGREES
-    return Reason.BAD_ANNOTATION if layers.unknown(service) is not None else None
+    return Reason.CLASS_DISAGREES if claims.other_backend(service) else None
 
 
 def of_another_class(service: Service) -> bool:
@@ -132,13 +130,13 @@ def of_another_class(service: Service) -> bool:
 
 
 def can_be_managed(service: Service) -> bool:
-    """Ours by its class, not going away, its owner has not opted out and says nothing that cannot be."""
+    """Ours by its class, not going away, and its owner has not opted out."""
     return why_not(service) is None
 
 
 def addressed_to_us(service: Service) -> bool:
     """Whether its owner waits for an answer of ours, be it that we cannot do what it wants."""
-    return why_not(service) in {None, Reason.CLASS_DISAGREES, Reason.BAD_ANNOTATION}
+    return why_not(service) in {None, Reason.CLASS_DISAGREES}
 
 
 def marked(service: Service) -> bool:

@@ -215,7 +215,11 @@ class Picture:
 
     def _legs(self, service: Service) -> tuple[Leg, ...]:
         offered = self._families(service)
-        hopeless = wishes.refused(service, offered) or choices.refused(service, self.addresses.place.choices)
+        hopeless = (
+            layers.refused(service)
+            or wishes.refused(service, offered)
+            or choices.refused(service, self.addresses.place.choices)
+        )
         named = self._named(service)
         return self._room(
             [self._leg(service, wish, named.get(wish.family), hopeless) for wish in self._wishes(service)]
