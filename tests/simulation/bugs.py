@@ -103,6 +103,22 @@ BUGS = (
 # Others, one at least for each rule: a rule that nothing can break is no rule.
 MUTANTS = (
     Bug(
+        "B15",
+        "one Service with which something fails ends the work on all",
+        (
+            (
+                LEADER,
+                "                self._failed(queue, item, error)\n                if isinstance(item, Name) and",
+                "                raise\n                if isinstance(item, Name) and",
+            ),
+        ),
+    ),
+    Bug(
+        "B20",
+        "who stops to be a load balancer is let go, and the gateways are not told",
+        (("core/mapping.py", "    return LetGo() if seen.served else Push()\n", "    return LetGo()\n"),),
+    ),
+    Bug(
         "S1",
         "a Service keeps a port on which another one has what it wants",
         (
@@ -288,11 +304,13 @@ MUTANTS = (
         "rest, endpoints",
         "endpoints of a Service's second slice are not followed",
         (("core/endpoints.py", "        for each in slices\n", "        for each in tuple(slices)[:1]\n"),),
+        historic="B14",
     ),
     Bug(
         "rest, nodes",
         "nodes that are not ready are sent packets to",
         (("core/nodes.py", '== ("Ready", "True")', '>= ("Ready", "")'),),
+        historic="B21",
     ),
     Bug(
         "rest, excluded",

@@ -61,11 +61,20 @@ def s2_acknowledged_first(truth: Truth, effect: Effect) -> Iterator[str]:
         if not live and not any(_holds(truth, effect, each) for each in truth.gateways.values()):
             yield f"{service.name} was given an address while no gateway was live"
         for gateway in live:
-            if not _heard_of(truth, effect, gateway):
-                continue
-            just_back = effect.process.revived.get(gateway.name, float("-inf")) >= truth.decided
-            if not wants.serves(gateway, service, truth) and not just_back:
+            if not wants.serves(gateway, service, truth) and _known(truth, effect, gateway):
                 yield f"{service.name} was given an address that {gateway.name} does not serve"
+
+
+def let_go_last(truth: Truth, effect: Effect) -> Iterator[str]:
+    """Who is let go of is served by no live gateway any more."""
+    if effect.process is None or truth.now < effect.process.deposed_until or truth.uninstalled:
+        return
+    for name, (before, after) in effect.changed.items():
+        held, still = (each is not None and names.FINALIZER in each.metadata.finalizers for each in (before, after))
+        for gateway in wants.members(truth) if held and not still else ():
+            serves = any(each.service == str(name) for each in gateway.document.forwards)
+            if serves and gateway.up and _live(truth, effect, gateway) and _known(truth, effect, gateway):
+                yield f"{name} was let go of, and {gateway.name} still serves it"
 
 
 def let_in_first(truth: Truth, effect: Effect) -> Iterator[str]:
@@ -325,6 +334,12 @@ def _heard_of(truth: Truth, effect: Effect, gateway: GatewayTwin) -> bool:
     return not truth.joined.get(gateway.name) or (since is not None and since <= truth.decided)
 
 
+def _known(truth: Truth, effect: Effect, gateway: GatewayTwin) -> bool:
+    """Whether a process knew a gateway as it is when it decided, and not only that it has come back since."""
+    revived = effect.process.revived.get(gateway.name, float("-inf")) if effect.process is not None else truth.now
+    return _heard_of(truth, effect, gateway) and revived < truth.decided
+
+
 def _live(truth: Truth, effect: Effect, gateway: GatewayTwin) -> bool:
     """It answers and does what it is told, or has not failed to for longer than what is overlooked."""
     if effect.process is None:
@@ -345,6 +360,7 @@ AFTER_EVERY_EFFECT: dict[str, Property] = {
     "one namespace": one_namespace,
     "S2": s2_acknowledged_first,
     "let in": let_in_first,
+    "let go": let_go_last,
     "groups": security_group.only_ours,
     "S3": s3_needed_is_kept,
     "S3, gateways": s3_gateways_keep_theirs,
