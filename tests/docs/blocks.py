@@ -5,7 +5,10 @@ Every console block has a mark, a comment in the line above it that readers do n
     <!-- run -->             the tests execute it in a scratch directory, page by page; `run: exit 2` expects that code
     <!-- lab -->             the tests of the lab execute it against a running lab
     <!-- moored -->          the same, in a lab with Mooring in it, of which gw1 holds the addresses
+    <!-- walk -->            the same, from a cluster without Mooring to one without it: install, upgrade, remove
     <!-- shown: reason -->   nobody executes it, and this is why
+
+`moored: gw1` and `walk: gw1` are commands for the host of that gateway.
 
 A mark `<!-- file: NAME -->` above a block of any language puts its text into the scratch directory.
 
@@ -23,12 +26,13 @@ import msgspec
 
 ROOT = Path(__file__).parents[2]
 
-Kind = Literal["run", "lab", "moored", "shown", "file"]
+Kind = Literal["run", "lab", "moored", "walk", "shown", "file"]
 
 FENCE = re.compile(r"(?P<indent> *)(?P<ticks>`{3,})(?P<language>[^`\s]*)[^`]*")
-MARK = re.compile(r" *<!-- (?P<kind>run|lab|moored|shown|file)(?:: (?P<note>.+))? -->")
+MARK = re.compile(r" *<!-- (?P<kind>run|lab|moored|walk|shown|file)(?:: (?P<note>.+))? -->")
 EXIT = re.compile(r"exit (\d+)")
-COMMANDS = ("run", "lab", "moored", "shown")
+HOST = re.compile(r"gw\d+")
+COMMANDS = ("run", "lab", "moored", "walk", "shown")
 SHELLS = ("bash", "sh", "shell", "zsh", "shell-session")
 
 
@@ -38,6 +42,8 @@ class Command(msgspec.Struct, frozen=True):
     text: str
     output: tuple[str, ...] = ()
     exit_code: int = 0
+    host: str = ""
+    """The gateway on whose host it is to be run; else where people work."""
 
 
 class Block(msgspec.Struct, frozen=True):
@@ -98,19 +104,22 @@ def _complain(language: str, mark: re.Match[str] | None, where: str) -> None:
         raise MarkError(f"{where}: write commands as ```console, with `$ ` before each")
     if language == "console" and kind not in COMMANDS:
         raise MarkError(
-            f"{where}: say in the line above: <!-- run -->, <!-- lab -->, <!-- moored --> or <!-- shown: why -->"
+            f"{where}: say in the line above: <!-- run -->, <!-- lab -->, <!-- moored -->, <!-- walk --> or "
+            "<!-- shown: why -->"
         )
     if language != "console" and kind in COMMANDS:
         raise MarkError(f"{where}: only ```console blocks are {kind}")
     if kind in ("shown", "file") and not note:
         raise MarkError(f"{where}: <!-- {kind}: ... --> needs a text after the colon")
-    if kind in ("run", "lab", "moored") and note and not EXIT.fullmatch(note):
-        raise MarkError(f"{where}: the only note that {kind} takes is `exit N`")
+    hosted = kind in ("moored", "walk") and HOST.fullmatch(note)
+    if kind not in ("shown", "file", None) and note and not EXIT.fullmatch(note) and not hosted:
+        raise MarkError(f"{where}: the only notes are `exit N` and, for moored and walk, a gateway")
 
 
 def _commands(block: Block) -> Iterator[Command]:
     expected = EXIT.fullmatch(block.note)
     exit_code = int(expected[1]) if expected else 0
+    host = block.note if HOST.fullmatch(block.note) else ""
     starts = [n for n, line in enumerate(block.lines) if line.startswith("$ ")]
     for start, end in zip(starts, [*starts[1:], len(block.lines)], strict=True):
         first_output = start + 1
@@ -118,7 +127,7 @@ def _commands(block: Block) -> Iterator[Command]:
             first_output += 1
         text = "\n".join(block.lines[start:first_output]).removeprefix("$ ")
         output = block.lines[first_output:end]
-        yield Command(block.file, block.line + 1 + start, text, output, exit_code)
+        yield Command(block.file, block.line + 1 + start, text, output, exit_code, host)
 
 
 def fits(output: str, expected: tuple[str, ...]) -> bool:

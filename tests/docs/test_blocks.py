@@ -15,6 +15,11 @@ def test_commands_outputs_and_lines() -> None:
     )
 
 
+def test_commands_for_a_host() -> None:
+    [block] = blocks.blocks("<!-- walk: gw1 -->\n```console\n$ one\n```\n", "t.md")
+    assert [(each.text, each.host) for each in block.commands] == [("one", "gw1")]
+
+
 def test_an_indented_block_and_a_file() -> None:
     text = "- x\n\n  <!-- lab -->\n  ```console\n  $ one\n  ```\n\n<!-- file: a.toml -->\n```toml\n$ b = 1\n```\n"
     lab, file = blocks.blocks(text, "t.md")
@@ -31,10 +36,11 @@ def test_blocks_within_blocks_and_of_other_languages_need_no_mark() -> None:
     [
         ("```console\n$ x\n```", "t.md:1: say in the line above"),
         ("<!-- run -->\n\n```console\n$ x\n```", "t.md:3: say in the line above"),
-        ("<!-- walk -->\n```console\n$ x\n```", "t.md:2: say in the line above"),
+        ("<!-- talk -->\n```console\n$ x\n```", "t.md:2: say in the line above"),
         ("<!-- file: x -->\n```console\n$ x\n```", "t.md:2: say in the line above"),
         ("<!-- shown -->\n```console\n$ x\n```", "t.md:2: <!-- shown: ... --> needs"),
-        ("<!-- moored: gw2 -->\n```console\n$ x\n```", "t.md:2: the only note that moored takes"),
+        ("<!-- moored: gw -->\n```console\n$ x\n```", "t.md:2: the only notes"),
+        ("<!-- lab: gw1 -->\n```console\n$ x\n```", "t.md:2: the only notes"),
         ("<!-- run: often -->\n```console\n$ x\n```", "t.md:2: the only note"),
         ("<!-- run -->\n```toml\nx\n```", "t.md:2: only ```console"),
         ("```bash\nx\n```", "t.md:1: write commands as ```console"),

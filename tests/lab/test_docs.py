@@ -15,6 +15,7 @@ from mooring.lab import faults, gateways, lifecycle, report, waiting
 from mooring.lab.lab import Lab, open_lab
 from mooring.lab.progress import PlainProgress
 from tests.docs import blocks
+from tests.lab import pages
 
 COMMANDS = blocks.commands("lab")
 MOORED = blocks.commands("moored")
@@ -27,22 +28,13 @@ def test_there_are_commands_to_run() -> None:
     assert MOORED
 
 
-def execute(lab: Lab, folder: Path, command: blocks.Command) -> None:
-    environment = os.environ | report.environment(lab)
-    done = subprocess.run(
-        ["bash", "-c", command.text], env=environment, cwd=folder, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == command.exit_code, f"{done.stdout}\n{done.stderr}"
-    assert blocks.fits(done.stdout, command.output), done.stdout
-
-
 def named(command: blocks.Command) -> str:
     return f"{command.file}:{command.line}"
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=named)
 def test_a_command_does_what_the_page_says(lab: Lab, tmp_path: Path, command: blocks.Command) -> None:
-    execute(lab, tmp_path, command)
+    pages.execute(lab, tmp_path, command)
 
 
 def test_the_lab_is_whole_after_all_of_them(lab: Lab) -> None:
@@ -82,7 +74,7 @@ def _begins_as_the_pages_say(lab: Lab) -> bool:
 
 @pytest.mark.parametrize("command", MOORED, ids=named)
 def test_a_command_does_what_the_page_says_with_mooring(moored: Lab, tmp_path: Path, command: blocks.Command) -> None:
-    execute(moored, tmp_path, command)
+    pages.execute(moored, tmp_path, command)
 
 
 WHERE_CONFIGURED = {

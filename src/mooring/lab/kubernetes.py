@@ -168,6 +168,11 @@ def make_accounts(lab: Lab) -> None:
     """kube-proxy, which runs outside of pods here, gets its role, and Mooring's daemons an account without any yet."""
     binding = ("clusterrolebinding", "lab:kube-proxy", "--clusterrole=system:node-proxier", "--user=system:kube-proxy")
     lab.kubectl("create", *binding)
+    give_account(lab)
+
+
+def give_account(lab: Lab) -> None:
+    """Mooring's daemons get an account, and a kubeconfig for it; anew, if its namespace was deleted."""
     lab.kubectl("apply", "--filename=-", stdin=text("kubernetes/mooring.yaml", {}))
     token = lab.place.pki / "mooring.token"
     token.touch(mode=0o600)

@@ -72,6 +72,11 @@ def load_images(lab: Lab, node: str, archive: Path) -> None:
     lab.hosts.run(node, [*_ctr(lab, node), "images", "import", archive])
 
 
+def name_image(lab: Lab, node: str, image: str, name: str) -> None:
+    """Let pods of a node have an image by another name too."""
+    lab.hosts.run(node, [*_ctr(lab, node), "images", "tag", "--force", image, name])
+
+
 def _ctr(lab: Lab, node: str) -> list[str]:
     return ["ctr", "--address", str(lab.socket(f"containerd-{node}")), "--namespace", "k8s.io"]
 

@@ -82,6 +82,10 @@ def configuration(place: Place) -> Path:
     return place.etc / "mooring.toml"
 
 
+def agent_configuration(place: Place, gateway: str) -> Path:
+    return place.etc / f"agent-{gateway}.toml"
+
+
 def issue_certificates(lab: Lab) -> None:
     """An authority of Mooring's own, a certificate for each agent and one for all controllers; then configurations."""
     folder = lab.place.pki / "mooring"
@@ -94,7 +98,7 @@ def issue_certificates(lab: Lab) -> None:
             authority.issue_to(folder / name, role, name, addresses=addresses, life=LIFE)
     _configure(lab, configuration(lab.place), "controller", listen="127.0.0.1")
     for gateway in lab.spec.gateway_names:
-        _configure(lab, _agent_file(lab, gateway), gateway, listen=lab.spec.management(gateway))
+        _configure(lab, agent_configuration(lab.place, gateway), gateway, listen=lab.spec.management(gateway))
 
 
 def grant_roles(lab: Lab) -> None:
@@ -104,7 +108,7 @@ def grant_roles(lab: Lab) -> None:
 
 def start_agent(lab: Lab, *, gateway: str) -> None:
     part = f"agent-{gateway}"
-    lab.spawn(part, [_program(), "agent", "--config", _agent_file(lab, gateway)], host=gateway)
+    lab.spawn(part, [_program(), "agent", "--config", agent_configuration(lab.place, gateway)], host=gateway)
     ready = "http://127.0.0.1:9441/readyz"
     lab.wait(part, lambda: lab.answers_in(gateway, ready), seconds=30, what=f"the agent on {gateway} to be ready")
 
@@ -118,24 +122,38 @@ def start_controller(lab: Lab, *, gateway: str) -> None:
 
 def start_pods(lab: Lab) -> None:
     """The Deployment, from an image that no registry has."""
-    archive = image.ensure()
-    for node in lab.spec.node_names:
-        nodes.load_images(lab, node, archive)
-    clouds = text("mooring/clouds.yaml", {"KEYSTONE": cloud.url(lab, "keystone"), "PASSWORD": cloud.PASSWORD})
-    tls = lab.place.pki / "mooring/controller"
-    _provide(
-        lab, "configmap", "mooring-config", f"--from-literal=mooring.toml={text('mooring/pod.toml', _values(lab))}"
-    )
-    _provide(
-        lab,
-        "secret",
-        "mooring-clouds",
-        f"--from-literal=clouds.yaml={clouds}",
-        f"--from-file=cloud-ca.crt={lab.authority.certificate}",
-    )
+    load_image(lab)
+    texts = pod_files(lab)
+    tls = controller_certificates(lab.place)
+    _provide(lab, "configmap", "mooring-config", f"--from-literal=mooring.toml={texts.pop('mooring.toml')}")
+    _provide(lab, "secret", "mooring-clouds", *(f"--from-literal={name}={text}" for name, text in texts.items()))
     _provide(lab, "secret", "mooring-tls", *(f"--from-file={tls / file}" for file in ("ca.crt", "tls.crt", "tls.key")))
     lab.kubectl("apply", "--filename=-", stdin=_mooring("manifests", "--image", image.IMAGE))
     lab.kubectl(f"--namespace={NAMESPACE}", "rollout", "status", "deployment/mooring-controller", "--timeout=180s")
+
+
+def load_image(lab: Lab, *names: str) -> None:
+    """Give the nodes Mooring as it is now, also by other names."""
+    archive = image.ensure()
+    for node in lab.spec.node_names:
+        nodes.load_images(lab, node, archive)
+        for name in names:
+            nodes.name_image(lab, node, image.IMAGE, name)
+
+
+def pod_files(lab: Lab) -> dict[str, str]:
+    """What a controller in a pod of this lab is to find in /etc/mooring, besides its certificates."""
+    clouds = {"KEYSTONE": cloud.url(lab, "keystone"), "PASSWORD": cloud.PASSWORD}
+    return {
+        "mooring.toml": text("mooring/pod.toml", _values(lab)),
+        "clouds.yaml": text("mooring/clouds.yaml", clouds),
+        "cloud-ca.crt": lab.authority.certificate.read_text(),
+    }
+
+
+def controller_certificates(place: Place) -> Path:
+    """The folder with the certificate that all controllers have."""
+    return place.pki / "mooring/controller"
 
 
 def _provide(lab: Lab, kind: str, name: str, *files: str) -> None:
@@ -192,10 +210,6 @@ def _values(lab: Lab) -> dict[str, object]:
         "FLOATING": 'floating_network = "public"' if lab.spec.floating else "# without floating IPs",
         "SETTINGS": lab.spec.settings,
     }
-
-
-def _agent_file(lab: Lab, gateway: str) -> Path:
-    return lab.place.etc / f"agent-{gateway}.toml"
 
 
 def _program() -> Path:

@@ -18,7 +18,6 @@ class Reason(enum.Enum):
     OPTED_OUT = "OptedOut"
     ENDING = "Ending"
     CLASS_DISAGREES = "ClassDisagrees"
-    BAD_ANNOTATION = "BadAnnotation"
     FOREIGN_ADDRESS = "ForeignAddress"
     # whether it has an address
     ALLOCATED = "Allocated"
@@ -26,6 +25,7 @@ class Reason(enum.Enum):
     NO_ADDRESS_YET = "NoAddressYet"
     PORT_TAKEN = "PortTaken"
     WISH_REFUSED = "WishRefused"
+    BAD_ANNOTATION = "BadAnnotation"
     PAIRS_LIMIT = "PairsLimit"
     QUOTA_EXCEEDED = "QuotaExceeded"
     NO_MORE_ADDRESSES = "NoMoreAddresses"
