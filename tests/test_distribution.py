@@ -1,5 +1,7 @@
 """What is handed out is whole: the wheel and the source archive are built, and every file of the package is in them."""
 
+import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -9,7 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.docs import blocks
+
 ROOT = Path(__file__).parents[1]
+GUIDE = "docs/guides/install.md"
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +78,25 @@ def test_the_locks_name_no_registry() -> None:
         lines = [line for line in file.read_text().splitlines() if not line.lstrip().startswith("#")]
         assert all(line.startswith("    --hash=sha256:") or "==" in line for line in lines), file
         assert "://" not in file.read_text(), file
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_the_guide_installs_what_works(archives: Path, tmp_path: Path) -> None:
+    """With nothing but a Python and the two files that the guide names, in another folder than there."""
+    shutil.copytree(ROOT / "requirements", tmp_path / "requirements")
+    [wheel] = archives.glob("mooring-*.whl")
+    shutil.copy(wheel, tmp_path)
+    commands = [each for each in blocks.commands("shown") if each.file == GUIDE and "/opt/mooring" in each.text]
+    assert len(commands) == 3
+    target = tmp_path / "opt"
+    clean = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "VIRTUAL_ENV"}}
+    for each in commands:
+        text = each.text.replace("/opt/mooring", str(target))
+        subprocess.run(["bash", "-ec", text], cwd=tmp_path, env=clean, check=True, capture_output=True)
+    (tmp_path / "mooring.toml").write_text("")
+    for words in (("--version",), ("config", "check", "--config", "mooring.toml"), ("manifests",)):
+        subprocess.run([target / "bin/mooring", *words], cwd=tmp_path, env=clean, check=True, capture_output=True)
 
 
 def test_what_is_installed_is_what_was_tested() -> None:
