@@ -123,6 +123,15 @@ def test_who_lets_it_go_gets_another_one() -> None:
     assert step(picture, cleared) == Annotate((PortId("192.0.2.9"),))
 
 
+def test_who_lets_it_go_while_nobody_leads_gets_another_one_too() -> None:
+    """Who leads next never knew the address: the Service itself says whose it was."""
+    without = service("old", 80, shown="192.0.2.7")
+    assert step(painted(without), without) == Rest(Reason.FOREIGN_ADDRESS)
+    said = explaining.conditions(seen(painted(OLD), OLD))
+    without = msgspec.structs.replace(without, status=ServiceStatus(without.status.load_balancer, said))
+    assert step(painted(without), without) == Clear()
+
+
 @pytest.mark.parametrize(
     "thief",
     [

@@ -165,6 +165,12 @@ def held(service: Service) -> frozenset[PortId]:
     return frozenset(ports_of(service)).intersection(_shown(service)) if bound(service) else frozenset()
 
 
+def says_retired(service: Service) -> bool:
+    """Whether it says that it shows what an operator listed once: it was ours, whoever leads now."""
+    said = {(each.type, each.reason) for each in service.status.conditions}
+    return bound(service) and (names.ALLOCATED, Reason.ADDRESS_RETIRED.value) in said
+
+
 def strange(service: Service) -> bool:
     """Of another class, and not held by us, whatever was copied into it."""
     return of_another_class(service) and names.FINALIZER not in service.metadata.finalizers

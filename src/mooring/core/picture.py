@@ -190,6 +190,7 @@ class Picture:
             self._legs(service),
             port_is_ours=any(port in self.addresses.ports for port in mapping.ports_of(service)),
             shows_ours=self._lost(service)
+            or mapping.says_retired(service)
             or any(each.ip in self._public for each in service.status.load_balancer.ingress),
             served=gateways.serve(service, wanted),
             live=gateways.live,
