@@ -89,7 +89,7 @@ def test_a_document_that_all_hold_is_acknowledged_and_not_sent_again() -> None:
         agents, first, _ = two()
         async with at_work(agents) as heard:
             agents.tell(editions.of(document(1, WEB)))
-            assert agents.acknowledged() == {"shop/web": DISPUTED}
+            assert agents.acknowledged() is None, "nobody has answered yet"
             await asyncio.sleep(0.1)
             assert agents.acknowledged() == WEB_PLACES
             assert heard
@@ -106,7 +106,7 @@ def test_a_gateway_that_does_not_answer_counts_for_a_time_of_grace() -> None:
         first.down = True
         async with at_work(agents) as heard:
             await tell(agents, document(1, WEB))
-            assert agents.acknowledged() == {"shop/web": DISPUTED}
+            assert agents.acknowledged() is None, "it may serve anything"
             heard.clear()
             await asyncio.sleep(GRACE + LONGEST_PAUSE)
             assert agents.acknowledged() == WEB_PLACES
@@ -366,7 +366,7 @@ def test_nonsense_is_no_answer() -> None:
         first.garbled = True
         async with at_work(agents):
             await tell(agents, document(1, WEB))
-            assert agents.acknowledged() == {"shop/web": DISPUTED}
+            assert agents.acknowledged() is None
 
     run_virtually(scene())
 

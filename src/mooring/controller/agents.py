@@ -60,6 +60,12 @@ class Gateway(Struct):
     look: bool = False
 
     @property
+    def known(self) -> bool:
+        """Whether all that it may serve is known. One that never answered may serve anything."""
+        spoke = self.asked > float("-inf")
+        return spoke and holds(self.state, self.told) and len(self.telling) <= MOST_UNANSWERED
+
+    @property
     def conduct(self) -> Conduct:
         return Conduct(self.state.vrrp, self.failing_since, self.refusing_since, self.leaves)
 
@@ -215,12 +221,12 @@ class Agents:
         return any(each.state.vrrp is Vrrp.MASTER for each in self._counting())
 
     def acknowledged(self) -> Acknowledged | None:
-        """What all that count serve, and go on serving by what they are told now; None, if one holds nothing of ours.
+        """What all that count serve, and go on serving by what they are told now; None, if of one that is not known.
 
         It is the same object for as long as they hold the same.
         """
         counting = self._counting()
-        if not all(holds(each.state, each.told) and len(each.telling) <= MOST_UNANSWERED for each in counting):
+        if not all(each.known for each in counting):
             return None
         held = (one for each in counting for one in (each.told, *each.telling))
         told = tuple(dict.fromkeys((*held, self._newest)))
