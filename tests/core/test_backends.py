@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from mooring.core import backends, layers
+from mooring.core import backends, gateway_document, layers
 from mooring.core.backends import Known
 from mooring.core.layers import Layer
 from mooring.core.nodes import Usable
@@ -171,3 +171,20 @@ def test_policies_that_may_select_are_told_as_such() -> None:
     many = [NetworkPolicy(Meta(name=f"p{number}", namespace="shop")) for number in range(9)]
     [told] = backends.remarks(service(), (), guarded(*many), "pod", VIP)
     assert "NetworkPolicy p0, p1, p2 and others selects its pods" in told.fact
+
+
+@pytest.mark.parametrize(
+    ("ranges", "address", "told"),
+    [
+        ((), "192.0.2.1", ()),
+        (("198.51.100.0/24", " 10.0.0.0/8 "), "192.0.2.1", ("10.0.0.0/8", "198.51.100.0/24")),
+        (("198.51.100.7/24",), "192.0.2.1", ("198.51.100.0/24",)),
+        (("2001:db8::7/64", "10.0.0.0/8"), "2001:db8::1", ("2001:db8::/64",)),
+        (("10.0.0.0/8",), "2001:db8::1", ("::/128",)),
+        (("nonsense/24",), "192.0.2.1", ("nonsense/24",)),
+    ],
+)
+def test_who_may_call(ranges: tuple[str, ...], address: str, told: tuple[str, ...]) -> None:
+    """Kubernetes takes an address with a length for the network that it lies in."""
+    service = Service(Meta(), ServiceSpec(load_balancer_source_ranges=ranges))
+    assert gateway_document.sources(service, address) == told

@@ -52,6 +52,7 @@ def uninstalled(truth: Truth) -> Iterator[str]:
     truth.floating_ips = {each.id: each for each in truth.floating_ips.values() if each.id not in kept - truth.foreign}
     truth.members = frozenset()
     yield from _nothing_is_left_in_neutron(truth, set())
+    yield from (f"security group {each.id} is left" for each in truth.groups.values() if each.description == truth.mark)
     for gateway in truth.gateways.values():
         if gateway.document.forwards or gateway.machine.daemon.addresses:
             yield f"{gateway.name} still serves something"

@@ -620,7 +620,7 @@ SCENARIOS = {
         Scenario("first-look", _first_look, addresses=1, observes=True),
         Scenario("two-second-thought", _second_thought, controllers=2, addresses=2, depends=True),
         Scenario("uninstall", _uninstall, addresses=0),
-        Scenario("uninstall-keeping", _uninstall_keeping),
+        Scenario("uninstall-keeping", _uninstall_keeping, group=True),
         Scenario("again", _again, addresses=1),
         Scenario("lost", _lost, addresses=2),
         Scenario("lost-all", _lost_all, depends=True),

@@ -19,6 +19,7 @@ from mooring.controller.probes import Probing
 from mooring.core import gateway_document, probing, roster
 from mooring.core.editions import Edition
 from mooring.core.history import History
+from mooring.core.picture import Unheeding
 from mooring.core.roster import GRACE, Acknowledged, Conduct
 from mooring.model.gateway import Delta, Heartbeat, Held, LeftOut, Probes, Refusal, State, Vrrp
 from mooring.wire.http import NoAnswer, NotSent, Request, Response, Sender
@@ -171,7 +172,7 @@ class Agents:
         every: float,
         tasks: asyncio.TaskGroup,
     ) -> None:
-        before = True, gateway.state.vrrp, gateway.state.silent
+        before = self._standing(gateway)
         while gateway.name in self.gateways:
             newest = self._newest.held
             if newest.epoch:
@@ -188,12 +189,17 @@ class Agents:
                     await self._ask(gateway)
                 if gateway.failing_since is None and self._probing.wanted(gateway.name, gateway.state, wanted.probes):
                     await self._probing.tell(gateway.name, gateway.sender, wanted.probes)
-                now = self.is_live(gateway), gateway.state.vrrp, gateway.state.silent
+                now = self._standing(gateway)
                 if now != before:
                     heard()
                 before = now
                 self._pass_on(gateway, tasks)
             await asyncio.sleep(every)
+
+    def _standing(self, gateway: Gateway) -> tuple[object, ...]:
+        """What Services may wait for, or have to say."""
+        obeys = roster.obeys(gateway.conduct, now=asyncio.get_running_loop().time())
+        return self.is_live(gateway), obeys, gateway.state.vrrp, gateway.state.silent
 
     def _pass_on(self, gateway: Gateway, tasks: asyncio.TaskGroup) -> None:
         """Let others know of its clients, without holding up its heartbeats."""
@@ -252,15 +258,22 @@ class Agents:
 
     def left_out(self) -> dict[str, tuple[str, LeftOut]]:
         """What a live gateway does not serve of its document: by Service, who does not, and the first thing."""
-        counting = self._counting()
-        found = {one.service: (each.name, one) for each in reversed(counting) for one in reversed(each.state.left_out)}
-        for each in counting:
-            newest = max(each.state.schemas, default=1)
-            if newest < gateway_document.SCHEMAS[-1]:
-                version = each.state.version
-                old = (one for one in self._newest.forwards if gateway_document.needs(one) > newest)
-                found |= {one.service: (each.name, gateway_document.too_new(one, version)) for one in old}
-        return found
+        counting = [(each.name, each.state) for each in self._counting()]
+        return gateway_document.left_out(counting, self._newest.forwards)
+
+    def unheeding(self) -> tuple[Unheeding, ...]:
+        """The gateways that answer, and have not done what they are told for longer than what is overlooked."""
+        now = asyncio.get_running_loop().time()
+        return tuple(
+            Unheeding(
+                each.name,
+                each.failure,
+                each.told.acknowledged if each.known else {},
+                counts=roster.counts(each.conduct, now=now),
+            )
+            for each in self.gateways.values()
+            if self.is_live(each) and not roster.obeys(each.conduct, now=now)
+        )
 
     def is_live(self, gateway: Gateway) -> bool:
         if gateway.failing_since is None:

@@ -82,7 +82,7 @@ class Leader:
         self._log = log
         self._agenda = Agenda(followed, picture, times, chance)
         self._queue = self._agenda.queue
-        self._live = True, True  # whether there was a gateway, and a holder, when they were last heard
+        self._live: tuple[object, ...] = True, True  # whether there was a gateway, and a holder; who did not obey
         self._acknowledged: object = None  # what they had acknowledged then
         self._failing: dict[Item, float] = {}  # since when each has been tried in vain
         self._stop_listening: list[Callable[[], None]] = []
@@ -277,7 +277,7 @@ class Leader:
             self._agenda.tell_gateways()
         self._agenda.nodes_answer(self._agents.silent())
         gateways = self._pushing.gateways()
-        live = gateways.live, gateways.holder
+        live = gateways.live, gateways.holder, *((each.gateway, each.counts) for each in gateways.unheeding)
         if gateways.acknowledged is not self._acknowledged or live != self._live:
             for name in sorted(self._agenda.waiting):
                 self._queue.add(name)

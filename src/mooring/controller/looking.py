@@ -8,12 +8,12 @@ import structlog
 from structlog.typing import FilteringBoundLogger
 
 from mooring.cloud.api import Cloud
-from mooring.cloud.errors import CloudError
-from mooring.cloud.kinds import FLOATING_IPS, PORTS, SUBNETS
+from mooring.cloud.errors import CloudError, NotFound
+from mooring.cloud.kinds import FLOATING_IPS, PORTS, SECURITY_GROUPS, SUBNETS
 from mooring.controller.agents import Agents
 from mooring.core.addresses import Place
 from mooring.core.surveyed import Around, Asked, Owned
-from mooring.model.cloud import Port, Quota
+from mooring.model.cloud import Port, Quota, SecurityGroup
 from mooring.model.errors import StartRefused
 from mooring.model.reports import Missing
 from mooring.wire.http import Sender
@@ -28,8 +28,8 @@ SILENT: FilteringBoundLogger = structlog.wrap_logger(
 Find = Callable[[], Awaitable[Place]]
 
 
-async def owned(cloud: Cloud, find: Find, *, around: bool = False) -> Owned | Missing:
-    """What is ours in OpenStack; `around`: with what others have."""
+async def owned(cloud: Cloud, find: Find, *, around: bool = False, groups: bool = False) -> Owned | Missing:
+    """What is ours in OpenStack; `around`: with what others have; `groups`: with our security groups."""
     try:
         async with asyncio.timeout(CLOUD_SECONDS):
             place = await find()
@@ -40,11 +40,12 @@ async def owned(cloud: Cloud, find: Find, *, around: bool = False) -> Owned | Mi
             gateways = await cloud.list(PORTS, id=place.gateways) if place.gateways else ()
             quota = await _quota(cloud, (*ports, *gateways))
             beside = await _around(cloud, place) if around else None
+            guards = await _groups(cloud, place) if groups else ()
     except (CloudError, StartRefused) as error:
         return Missing("OpenStack", str(error))
     except TimeoutError:
         return Missing("OpenStack", f"no answer within {CLOUD_SECONDS:g} s")
-    return Owned(place, ports, floating_ips, gateways, beside, quota)
+    return Owned(place, ports, floating_ips, gateways, beside, quota, guards)
 
 
 async def _quota(cloud: Cloud, beside: Sequence[Port]) -> Quota | None:
@@ -53,6 +54,13 @@ async def _quota(cloud: Cloud, beside: Sequence[Port]) -> Quota | None:
         return await cloud.quota(beside[0].project_id) if beside else None
     except CloudError:
         return None
+
+
+async def _groups(cloud: Cloud, place: Place) -> tuple[SecurityGroup, ...]:
+    try:
+        return await cloud.list(SECURITY_GROUPS, description=place.mark)
+    except NotFound:  # this Neutron has no such thing
+        return ()
 
 
 async def _around(cloud: Cloud, place: Place) -> Around:

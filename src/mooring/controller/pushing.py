@@ -51,4 +51,11 @@ class Pushing:
     def gateways(self) -> Gateways:
         """What all live gateways have acknowledged, if each of them holds something of ours."""
         agents = self._agents
-        return Gateways(agents.acknowledged(), agents.live(), agents.holder(), agents.left_out(), agents.snat())
+        return Gateways(
+            agents.acknowledged(),
+            agents.live(),
+            agents.holder(),
+            agents.left_out(),
+            agents.snat(),
+            agents.unheeding(),
+        )

@@ -14,6 +14,7 @@ from mooring.controller import looking, survey
 from mooring.controller.agents import JSON, PUT_SECONDS, STATES, holds, refusal
 from mooring.controller.controller import LEASE, Outside
 from mooring.controller.ports import Ports
+from mooring.controller.security import Security
 from mooring.controller.service_writes import ServiceWrites
 from mooring.controller.survey import CannotLook
 from mooring.core import editions, gateway_document, removing, roster
@@ -22,6 +23,7 @@ from mooring.core.cleaning import Remove, Unpair
 from mooring.core.editions import Edition
 from mooring.core.removing import Deed, Empty, Stage
 from mooring.core.roster import Roster
+from mooring.core.security_group import Guard, RemoveGroup
 from mooring.core.surveyed import Owned, Sights, Survey
 from mooring.kube import errors
 from mooring.kube.api import Api
@@ -69,6 +71,8 @@ class Hand:
         self._term = term
         self._writes = ServiceWrites(Api(outside.kube), Store(), clock)
         self._ports = Ports(Cloud(outside.cloud), known)
+        self._security = Security(Cloud(outside.cloud), self._ports, known, looking.SILENT)
+        self._security.know(owned.groups)
 
     async def do(self, deed: Deed) -> None:
         match deed.step:
@@ -86,6 +90,8 @@ class Hand:
                 await self._ports.keep(floating_ip)
             case Unpair() | Remove() as step:
                 await self._ports.carry_out(step)
+            case Guard() | RemoveGroup() as step:
+                await self._security.carry_out(step)
             case step:
                 raise TypeError(step)
 
@@ -126,7 +132,7 @@ async def look(outside: Outside, find: Find, clock: Callable[[], datetime]) -> S
         return there
 
     senders = {name: outside.reach(each.agent) for name, each in everybody.items() if each.agent}
-    ours, agents = await asyncio.gather(looking.owned(cloud, found), looking.asked(senders))
+    ours, agents = await asyncio.gather(looking.owned(cloud, found, groups=True), looking.asked(senders))
     if isinstance(ours, Missing):
         raise CannotLook(f"What is Mooring's cannot be told without OpenStack: {ours.why}. Nothing is removed")
     sights = Sights(

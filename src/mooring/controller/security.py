@@ -72,6 +72,10 @@ class Security:
         self._let_in.update(sent)
         return called
 
+    def know(self, groups: Iterable[SecurityGroup]) -> None:
+        """What groups of ours there are."""
+        self._groups = self._addresses.groups = {each.id: each for each in groups}
+
     @property
     def _kept(self) -> bool:
         return self._addresses.place.manage_security_group
@@ -94,7 +98,7 @@ class Security:
                 found = await self._cloud.list(SECURITY_GROUPS, description=self._addresses.place.mark)
         except errors.NotFound:  # this Neutron has no such thing
             found = ()
-        self._groups = self._addresses.groups = {each.id: each for each in found}
+        self.know(found)
         self._let_in = set()
         self._known = True
 
@@ -104,7 +108,7 @@ class Security:
             self._known = self._ports.known = False
             try:
                 with self._noting_refusal():
-                    await self._carry_out(step)
+                    await self.carry_out(step)
             except NotOpened:
                 self._known = self._ports.known = True  # nothing has happened
                 raise
@@ -131,7 +135,7 @@ class Security:
         rules = group_rules.few(self._needed(sent)) if self._kept else None
         return security_group.next_step(self._groups.values(), known.gateways.values(), rules, released=known.released)
 
-    async def _carry_out(self, step: GroupStep) -> None:
+    async def carry_out(self, step: GroupStep) -> None:
         match step:
             case MakeGroup():
                 place = self._addresses.place

@@ -44,7 +44,7 @@ def decide(seen: Seen, trouble: Trouble | None = None) -> Step:
     # On the way to an address nothing is told: the last write does it. Who has to wait is told what for.
     fresh = bool(seen.addresses) and not seen.service.status.load_balancer.ingress
     nobody = (bool(seen.addresses) and not seen.live) or (fresh and not seen.holder)
-    waits = isinstance(step, Rest) or trouble is not None or nobody
+    waits = isinstance(step, Rest) or trouble is not None or nobody or seen.refused is not None
     wanted = conditions(seen, trouble)
     return Tell(wanted) if waits and mapping.addressed_to_us(seen.service) and not told(seen.service, wanted) else step
 

@@ -5,14 +5,15 @@ change of one forward changes the sum by that forward alone, however many others
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping
+import ipaddress
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from mooring.core import backends
 from mooring.core.backends import Known
 from mooring.core.layers import Layer
-from mooring.model.gateway import Delta, Document, Forward, Held, LeftOut, Place
+from mooring.model.gateway import Delta, Document, Forward, Held, LeftOut, Place, State
 from mooring.model.kubernetes import Service
 
 SUMS = 1 << 256
@@ -52,8 +53,16 @@ def affinity(service: Service) -> int:
 def sources(service: Service, address: str) -> tuple[str, ...]:
     """Who may call a Service at an address. Whose ranges are all of the other family lets nobody in there."""
     wanted = service.spec.load_balancer_source_ranges
-    fitting = tuple(sorted({each.strip() for each in wanted if (":" in each) == (":" in address)}))
+    fitting = tuple(sorted({_network(each.strip()) for each in wanted if (":" in each) == (":" in address)}))
     return fitting if fitting or not wanted else (NOBODY[":" in address],)
+
+
+def _network(text: str) -> str:
+    """The network that an address with a length lies in. What is none, the gateways refuse, and say so."""
+    try:
+        return str(ipaddress.ip_network(text, strict=False)) if text.count("/") else text
+    except ValueError:
+        return text
 
 
 def document(wanted: Iterable[Forward], *, epoch: int, generation: int, seed: int) -> Document:
@@ -99,6 +108,17 @@ def too_new(forward: Forward, version: str) -> LeftOut:
     told = f"the gateway's agent ({version or 'unknown version'}) knows neither affinity nor ranges of sources"
     advice = "upgrade the agent of that gateway"
     return LeftOut(forward.service, *forward.place, "AgentTooOld", told, advice)
+
+
+def left_out(gateways: Sequence[tuple[str, State]], forwards: Iterable[Forward]) -> dict[str, tuple[str, LeftOut]]:
+    """What gateways do not serve of what they are told: by Service, who does not, and the first thing."""
+    found = {one.service: (name, one) for name, state in reversed(gateways) for one in reversed(state.left_out)}
+    for name, state in gateways:
+        newest = max(state.schemas, default=1)
+        if newest < SCHEMAS[-1]:
+            old = (each for each in forwards if needs(each) > newest)
+            found |= {each.service: (name, too_new(each, state.version)) for each in old}
+    return found
 
 
 def seed(cluster: str) -> int:

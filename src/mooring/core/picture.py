@@ -21,7 +21,7 @@ from mooring.core.wishes import Refused, Wish
 from mooring.model.cloud import PortId
 from mooring.model.gateway import Document, Forward, LeftOut
 from mooring.model.kubernetes import Name, Service
-from mooring.model.reasons import Reason
+from mooring.model.reasons import Reason, Verdict
 
 GROUPS: Mapping[str, Callable[[Name], str]] = {
     "namespace": lambda name: name.namespace,
@@ -33,7 +33,19 @@ GROUPS: Mapping[str, Callable[[Name], str]] = {
 
 BACK = "Wait: it is taken back within a minute"
 ASK_FOR_NONE = "Ask for no address, or have the operator set addresses.wishes"
+SEE_AGENT = "See the log of its agent; it is told again by itself"
 ASK_FOR_ANOTHER = "Ask for another address, or for none"
+
+
+class Unheeding(Struct, frozen=True):
+    """A gateway that answers, and does not do what it is told."""
+
+    gateway: str
+    why: str
+    serves: Mapping[str, frozenset[tuple[str, str, int]]] = {}
+    """By Service what it is known to serve."""
+    counts: bool = False
+    """It holds the addresses, and so its Services cannot do without it."""
 
 
 class Gateways(Struct, frozen=True):
@@ -47,6 +59,8 @@ class Gateways(Struct, frozen=True):
     """What one of the live ones does not serve of what it acknowledged: by Service, which gateway, and what."""
     snat: frozenset[str] = frozenset()
     """Whom backends see, by what the live ones say of themselves."""
+    unheeding: tuple[Unheeding, ...] = ()
+    """Those that answer and do not do what they are told."""
 
     def serve(self, service: Service, wanted: tuple[Forward, ...]) -> bool:
         """Whether they do what a Service wants, be it that it is gone. Endpoints may lag behind for a moment."""
@@ -61,6 +75,12 @@ class Gateways(Struct, frozen=True):
         """Which gateway does not serve a part of a Service at all, and why."""
         found = self.left_out.get(str(service.name))
         return found if found is not None and not found[1].backend else None
+
+    def behind(self, service: Service, wanted: tuple[Forward, ...], *, counting: bool) -> Unheeding | None:
+        """Which gateway does not do what it is told, and lacks what a Service wants."""
+        name, told = str(service.name), places(wanted)
+        behind = (each for each in self.unheeding if each.serves.get(name, frozenset()) != told)
+        return next((each for each in behind if each.counts is counting), None)
 
 
 def places(forwards: Iterable[Forward]) -> frozenset[tuple[str, str, int]]:
@@ -81,9 +101,18 @@ def _left_out(gateways: Gateways, service: Service) -> Iterator[str]:
         yield f"{found[0]}: {found[1].message}"
 
 
-def _refused(gateways: Gateways, service: Service) -> tuple[str, str] | None:
-    found = gateways.refused(service)
-    return None if found is None else (f"Gateway {found[0]} does not serve it: {found[1].message}", found[1].advice)
+def _refused(gateways: Gateways, service: Service, wanted: tuple[Forward, ...]) -> tuple[str, str] | None:
+    if found := gateways.refused(service):
+        return f"Gateway {found[0]} does not serve it: {found[1].message}", found[1].advice
+    behind = gateways.behind(service, wanted, counting=True)
+    return (f"Gateway {behind.gateway} does not do what it is told: {behind.why}", SEE_AGENT) if behind else None
+
+
+def _without(gateways: Gateways, service: Service, wanted: tuple[Forward, ...]) -> Iterator[Verdict]:
+    """It is served, and one gateway less can take over."""
+    if behind := gateways.behind(service, wanted, counting=False):
+        fact = f"Gateway {behind.gateway} does not do what it is told, and cannot take over: {behind.why.rstrip('.')}"
+        yield Verdict(Reason.GATEWAY_REFUSES, fact, SEE_AGENT, well=True)
 
 
 class _Made(Struct, frozen=True):
@@ -197,8 +226,11 @@ class Picture:
             holder=gateways.holder,
             endpoints=all(each.backends for each in wanted),
             left_out=(*(endpoints.left_out(known.slices) if layer == "pod" else ()), *_left_out(gateways, service)),
-            remarks=backends.remarks(service, wanted, known, layer, gateways.snat),
-            refused=_refused(gateways, service),
+            remarks=(
+                *backends.remarks(service, wanted, known, layer, gateways.snat),
+                *_without(gateways, service, wanted),
+            ),
+            refused=_refused(gateways, service, wanted),
             ip_mode=self.addresses.place.services.ip_mode,
         )
 

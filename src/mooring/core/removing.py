@@ -13,14 +13,17 @@ kept            the tag on floating IPs that are to stay      what is on its way
 pairs           what gateways may use                         once its port is gone, nobody knows that it was ours
 floating IPs    ours; those to be kept are given back
 ports           ours                                          a floating IP is on them
+guards          our security group on the gateways' ports     until then packets come for what they serve
+groups          our security groups                           Neutron deletes none that is on a port
 """
 
 from collections.abc import Iterator
 
 from msgspec import Struct
 
-from mooring.core import cleaning, gateway_document, mapping, wording
+from mooring.core import cleaning, gateway_document, mapping, security_group, wording
 from mooring.core.cleaning import CleaningStep, Remove, Unpair
+from mooring.core.security_group import GroupStep, RemoveGroup
 from mooring.core.surveyed import Sights, Survey
 from mooring.model import names
 from mooring.model.cloud import PortId
@@ -39,7 +42,7 @@ class Deed(Struct, frozen=True):
     """One step, and what it is about. `service` is as it was seen, where it is about one."""
 
     about: str
-    step: Step | CleaningStep | Empty
+    step: Step | CleaningStep | GroupStep | Empty
     service: Service | None = None
 
 
@@ -69,7 +72,8 @@ def stages(survey: Survey, *, keep: bool) -> tuple[Stage, ...]:
         tuple(_pairs(survey)),
         tuple(_floating_ips(survey)),
         tuple(_ports(survey)),
-        # Whatever else bears our mark in OpenStack, such as a security group, goes here: after the ports that name it.
+        tuple(_guards(survey)),
+        tuple(_groups(survey)),
     )
 
 
@@ -140,3 +144,14 @@ def _floating_ips(survey: Survey) -> Iterator[Deed]:
 def _ports(survey: Survey) -> Iterator[Deed]:
     for each in survey.sights.owned.ports if survey.sights.owned else ():
         yield Deed(f"port {each.id}", Remove(each))
+
+
+def _guards(survey: Survey) -> Iterator[Deed]:
+    owned = survey.sights.owned
+    for each in security_group.unguards(owned.groups, owned.gateways) if owned else ():
+        yield Deed(f"port {each.gateway} of a gateway", each)
+
+
+def _groups(survey: Survey) -> Iterator[Deed]:
+    for each in survey.sights.owned.groups if survey.sights.owned else ():
+        yield Deed(f"security group {each.id}", RemoveGroup(each.id))

@@ -66,7 +66,12 @@ def live(conduct: Conduct, *, now: float) -> bool:
 def counts(conduct: Conduct, *, now: float) -> bool:
     if not live(conduct, now=now):
         return False
-    return conduct.vrrp is Vrrp.MASTER or (not conduct.leaves and _recent(conduct.refusing_since, now))
+    return conduct.vrrp is Vrrp.MASTER or (not conduct.leaves and obeys(conduct, now=now))
+
+
+def obeys(conduct: Conduct, *, now: float) -> bool:
+    """It does what it is told, or has not failed to for longer than what is overlooked."""
+    return _recent(conduct.refusing_since, now)
 
 
 def let_go(conduct: Conduct, others: Iterable[Conduct], *, now: float) -> bool:

@@ -14,7 +14,7 @@ not the one, on none    -                        remove it
 One step at a time: after each of them, what there is has changed.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
@@ -98,6 +98,14 @@ def next_step(
     if chosen and (unwanted := [has[rule] for rule in sorted(has.keys() - (rules or ()))]):
         return CloseRules(chosen.id, tuple(unwanted))
     return next((RemoveGroup(each.id) for each in ours if each is not chosen), None)
+
+
+def unguards(groups: Iterable[SecurityGroup], gateways: Iterable[Port]) -> Iterator[Guard]:
+    """What takes all groups off the gateways' ports."""
+    ours = [each.id for each in groups]
+    for gateway in gateways:
+        if guard := _guard(gateway, None, ours):
+            yield guard
 
 
 def guarded(

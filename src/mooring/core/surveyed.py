@@ -4,7 +4,7 @@ It stands on the controller's own picture, so that people are told the controlle
 twice. Knows nothing of how anything was asked for.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import cached_property
 
@@ -16,9 +16,10 @@ from mooring.core.addresses import Addresses, Place
 from mooring.core.backends import Known
 from mooring.core.cleaning import CleaningStep, Doom, Remove
 from mooring.core.mapping import Seen
-from mooring.core.picture import Gateways, Picture
+from mooring.core.picture import Gateways, Picture, Unheeding
+from mooring.core.roster import Acknowledged
 from mooring.model import names
-from mooring.model.cloud import FloatingIp, Port, PortId, Quota, Subnet
+from mooring.model.cloud import FloatingIp, Port, PortId, Quota, SecurityGroup, Subnet
 from mooring.model.config import Services
 from mooring.model.gateway import Document, State, Vrrp
 from mooring.model.kubernetes import Condition, EndpointSlice, Name, NetworkPolicy, Node, Service
@@ -72,6 +73,8 @@ class Owned(Struct, frozen=True):
     around: Around | None = None
     quota: Quota | None = None
     """What the project may still have; None where nobody tells."""
+    groups: tuple[SecurityGroup, ...] = ()
+    """The security groups, where somebody asked for them."""
 
 
 class Sights(Struct, frozen=True):
@@ -148,10 +151,35 @@ class Survey:
 
     @cached_property
     def gateways(self) -> Gateways:
-        acknowledged = None if self.document is None or self.lacking else picture.acknowledged(self.document)
-        holder = any(state.vrrp is Vrrp.MASTER for _, state in self.answering)
-        snat = frozenset(state.snat for _, state in self.answering) - {""}
-        return Gateways(acknowledged, live=bool(self.answering), holder=holder, snat=snat)
+        if self.document is None:
+            return Gateways(None, live=bool(self.answering), holder=self._holder)
+        told = picture.acknowledged(self.document)
+        unheeding = tuple(self._unheeding(told))
+        spared = {each.gateway for each in unheeding if not each.counts}
+        return Gateways(
+            told if spared.issuperset(self.lacking) else None,
+            live=bool(self.answering),
+            holder=self._holder,
+            left_out=gateway_document.left_out(self.answering, self.document.forwards),
+            snat=frozenset(state.snat for _, state in self.answering) - {""},
+            unheeding=unheeding,
+        )
+
+    @property
+    def _holder(self) -> bool:
+        return any(state.vrrp is Vrrp.MASTER for _, state in self.answering)
+
+    def _unheeding(self, told: Acknowledged) -> Iterator[Unheeding]:
+        """Who says that it cannot do what it was told. What it serves all the same, Services know by their leader."""
+        behind = {
+            str(each.name)
+            for each in self.services.values()
+            if any(said.reason == Reason.GATEWAY_REFUSES.value for said in each.status.conditions)
+        }
+        serves = {name: each for name, each in told.items() if name not in behind}
+        for name, state in self.answering:
+            if state.trouble and name in self.lacking:
+                yield Unheeding(name, state.trouble, serves, counts=state.vrrp is Vrrp.MASTER)
 
     def known_of(self, service: Service) -> Known:
         """What there is behind a Service."""

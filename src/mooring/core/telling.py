@@ -19,6 +19,7 @@ WORTH_A_WARNING = {
     Reason.CLIENT_HIDDEN.value,
     Reason.NETWORK_POLICY.value,
     Reason.ADDRESS_RETIRED.value,
+    Reason.GATEWAY_REFUSES.value,
 }
 """We have done our part, and its owner should look at it all the same."""
 
