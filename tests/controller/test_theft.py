@@ -62,7 +62,11 @@ class Cluster:
                     service = changed(service, {names.MANAGED: "true"}, finalizers=(names.FINALIZER,))
                 case MakePort(family, address, subnet, network):
                     try:
-                        await self._ports.make(Wish(family, address, subnet, network))
+                        await self._ports.make(
+                            Wish(family, address, subnet, network),
+                            namespace=service.metadata.namespace,
+                            shown=self.picture.shown(),
+                        )
                     except CloudError:
                         break
                     self.picture.offer()

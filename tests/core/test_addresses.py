@@ -183,10 +183,12 @@ def test_where_an_address_comes_from() -> None:
         ({"port_id": PortId("x")}, "in use on port x"),
         ({"project_id": ProjectId("theirs")}, "another project"),
         ({"floating_network_id": NetworkId("elsewhere")}, "network"),
+        ({"tags": (names.KEEP_TAG, "mooring-namespace:shop")}, None),
+        ({"tags": (names.KEEP_TAG, "mooring-namespace:other")}, "kept for a Service of another namespace"),
     ],
 )
-def test_a_floating_ip_that_somebody_asks_for(changes: dict[str, str], told: str | None) -> None:
+def test_a_floating_ip_that_somebody_asks_for(changes: dict[str, object], told: str | None) -> None:
     found = msgspec.structs.replace(floating_ip(None), **({"description": PLACE.mark} | changes))
-    problem = addresses.not_to_be_had(found, PLACE.origin(Wish(IPV4)), PLACE, frozenset({PROJECT}))
+    problem = addresses.not_to_be_had(found, PLACE.origin(Wish(IPV4)), PLACE, frozenset({PROJECT}), "shop")
     assert (problem is None) == (told is None)
     assert (told or "") in (problem or "")

@@ -20,7 +20,22 @@ from mooring.model.kubernetes import (
     ServiceStatus,
 )
 from mooring.model.reasons import Reason
-from mooring.model.steps import Annotate, Clear, Forget, Keep, LetGo, MakePort, Manage, Publish, Push, Rest, Step, Tell
+from mooring.model.steps import (
+    Annotate,
+    Clear,
+    DoNotKeep,
+    Forget,
+    Keep,
+    LetGo,
+    MakePort,
+    Manage,
+    Publish,
+    Push,
+    PutBack,
+    Rest,
+    Step,
+    Tell,
+)
 from tests.core.seeing import seen
 
 PORT = PortId("p-1")
@@ -181,8 +196,12 @@ def both(port: str = BOTH, *shown: str) -> Service:
         (seen(mapped(ADDRESS), port_is_ours=True, fits=True, denied=NO, address=ADDRESS, served=True), GOOD),
         (Seen(ours(), (Leg(Wish(IPV4, ADDRESS)),)), MakePort(IPV4, ADDRESS)),
         # what is to be kept says so before the world hears of it, and before it is left
-        (seen(mapped(), port_is_ours=True, fits=True, address=ADDRESS, to_keep=KEPT), Keep(KEPT)),
-        (seen(mapped(deleting=True), port_is_ours=True, to_keep=KEPT), Keep(KEPT)),
+        (seen(mapped(), port_is_ours=True, fits=True, address=ADDRESS, to_keep=KEPT), Keep(KEPT, "shop")),
+        (seen(mapped(), port_is_ours=True, fits=True, address=ADDRESS, not_to_keep=KEPT), DoNotKeep(KEPT)),
+        # what somebody took off its port is put back, and stays shown; what may be refused is made first
+        (seen(mapped(ADDRESS), port_is_ours=True, taken_off=KEPT), PutBack(PORT, KEPT)),
+        (Seen(ours(), (Leg(Wish(IPV4)), Leg(Wish(IPV6, ADDRESS6)))), MakePort(IPV6, ADDRESS6)),
+        (seen(mapped(deleting=True), port_is_ours=True, to_keep=KEPT), Keep(KEPT, "shop")),
     ],
 )
 def test_rows_of_several_families_and_of_wishes(given: Seen, step: Step) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from mooring.cloud.twin.state import Caller
 from mooring.model import names
-from mooring.model.cloud import FloatingIp, Port, ProjectId
+from mooring.model.cloud import FloatingIp, Port, PortId, ProjectId
 from mooring.model.config import Services
 from mooring.model.gateway import Vrrp
 from mooring.model.kubernetes import Name, Service
@@ -599,5 +599,77 @@ def test_a_floating_ip_that_somebody_took_off_its_port_is_put_back() -> None:
         await user.wait(2 * TIMES.audit)
         assert service(world, "web").status.load_balancer == given
         assert set(world.truth.floating_ips) == made
+
+    World(1, Scripted({})).run(deeds)
+
+
+def test_who_lost_a_floating_ip_gets_its_own_back_and_no_other() -> None:
+    """Also where somebody else's lies about for longer, and somebody new comes first; it never stops to show it."""
+
+    async def deeds(world: World) -> None:
+        user = User(world)
+        for name in ("web", "other/shop"):
+            user.expose(name, "80/TCP")
+            await user.wait(3.0)
+        user.lose("floatingips", "web")
+        await user.wait(3 * TIMES.audit)  # that of the other one is older now
+        given = {name: user.shown(name) for name in ("web", "other/shop")}
+        for name in given:
+            user.take_off(name)
+        user.expose("new/new", "80/TCP")
+        for _ in range(30):
+            await user.wait(TIMES.audit / 10)
+            assert {name: user.shown(name) for name in given} == given
+        assert user.shown("new/new") not in given.values()
+        on = {each.port_id for each in world.truth.floating_ips.values() if each.floating_ip_address in given.values()}
+        assert on == {PortId(user.annotations(name)[names.PORT]) for name in given}
+
+    World(1, Scripted({})).run(deeds)
+
+
+def kept(world: World) -> list[FloatingIp]:
+    return [each for each in world.truth.floating_ips.values() if names.KEEP_TAG in each.tags]
+
+
+def test_a_floating_ip_is_kept_for_its_namespace_until_its_owner_says_otherwise() -> None:
+    async def deeds(world: World) -> None:
+        user = User(world)
+        user.expose("web", "80/TCP", annotations={names.KEEP: "true"})
+        await user.wait(3.0)
+        address = user.shown("web")
+        user.take_off("web")
+        await user.wait(2 * TIMES.audit)
+        assert user.shown("web") == address
+        user.delete("web")
+        await user.wait(TIMES.before_deletion + 3 * TIMES.audit)
+        assert [(each.floating_ip_address, each.port_id, each.description) for each in kept(world)] == [
+            (address, None, "")
+        ]
+        user.expose("other/thief", "80/TCP")
+        user.wish("other/thief", address)
+        await user.wait(3 * TIMES.audit)
+        assert user.shown("other/thief") == ""
+        user.delete("other/thief")
+        user.expose("again", "80/TCP", annotations={names.KEEP: "false"})
+        user.wish("again", address)
+        await user.wait(3 * TIMES.audit)
+        assert user.shown("again") == address
+        user.delete("again")
+        await user.wait(TIMES.before_deletion + 3 * TIMES.audit)
+        world.truth.foreign |= {each.id for each in kept(world)}  # it was there before: who asks for it gives it back
+
+    World(1, Scripted({})).run(deeds)
+
+
+def test_who_wants_its_floating_ip_to_stay_may_think_better_of_it() -> None:
+    async def deeds(world: World) -> None:
+        user = User(world)
+        user.expose("web", "80/TCP", annotations={names.KEEP: "true"})
+        await user.wait(3.0)
+        assert kept(world)
+        user.annotate("web", names.KEEP, "false")
+        await user.wait(3.0)
+        assert not kept(world)
+        user.delete("web")
 
     World(1, Scripted({})).run(deeds)

@@ -12,7 +12,20 @@ from mooring.core.telling import News
 from mooring.core.wishes import Wish
 from mooring.kube.recorder import Recorder, Told
 from mooring.model.kubernetes import ObjectReference, Service
-from mooring.model.steps import Annotate, Clear, Forget, Keep, LetGo, MakePort, Manage, Publish, Step, Tell
+from mooring.model.steps import (
+    Annotate,
+    Clear,
+    DoNotKeep,
+    Forget,
+    Keep,
+    LetGo,
+    MakePort,
+    Manage,
+    Publish,
+    PutBack,
+    Step,
+    Tell,
+)
 
 
 class Deeds:
@@ -31,9 +44,6 @@ class Deeds:
         match step:
             case Manage():
                 await self._writes.manage(service)
-            case MakePort(family, address, subnet, floating_network):
-                await self._ports.make(Wish(family, address, subnet, floating_network))
-                self._picture.offer()
             case Annotate(ports):
                 # Claimed first: if the answer is lost, the claim stands until the Service is seen at a newer version.
                 had = mapping.ports_of(service)
@@ -41,8 +51,8 @@ class Deeds:
                 await self._writes.annotate(service, ports)
                 public = self._picture.addresses.public
                 self._record(service, telling.moved(map(public, had), map(public, ports)))
-            case Keep(floating_ip):
-                await self._ports.keep(floating_ip)
+            case MakePort() | PutBack() | Keep() | DoNotKeep():
+                await self._do_in_cloud(service, step)
             case Publish(addresses, conditions):
                 await self._writes.publish(service, addresses, conditions)
             case Clear(conditions):
@@ -54,6 +64,20 @@ class Deeds:
             case LetGo():
                 await self._writes.let_go(service)
         self._tell(service, step)
+
+    async def _do_in_cloud(self, service: Service, step: MakePort | PutBack | Keep | DoNotKeep) -> None:
+        match step:
+            case MakePort(family, address, subnet, floating_network):
+                wish, namespace = Wish(family, address, subnet, floating_network), service.metadata.namespace
+                await self._ports.make(wish, namespace=namespace, shown=self._picture.shown())
+                self._picture.offer()
+            case PutBack(port, floating_ip):
+                await self._ports.put_back(port, floating_ip)
+                self._picture.offer()
+            case Keep(floating_ip, namespace):
+                await self._ports.keep(floating_ip, namespace)
+            case DoNotKeep(floating_ip):
+                await self._ports.do_not_keep(floating_ip)
 
     def _tell(self, service: Service, step: Step) -> None:
         """One line for the log, and events where they are worth it."""

@@ -18,6 +18,9 @@ from mooring.core.wishes import Wish
 from mooring.model import names
 from mooring.model.cloud import AddressPair, Attributes, FloatingIp, FloatingIpId, NetworkId, Port, PortId
 
+FOUND = (names.FOUND_TAG, names.KEEP_TAG)
+NOT_DONE = (errors.Refused, errors.Forbidden, errors.Conflict, errors.NotFound)
+"""Neutron says so: nothing has changed."""
 TRIES = 5
 """Neutron counts up a port's revision by itself, after binding it: a refused change is no sign of somebody else."""
 
@@ -57,28 +60,43 @@ class Ports:
         except errors.CloudError:
             self._addresses.quota = None
 
-    async def make(self, wish: Wish) -> None:
+    async def make(self, wish: Wish, *, namespace: str, shown: frozenset[str]) -> None:
         """Bring a new address into being, or complete one that was begun. Our mark is in each call that makes.
 
-        The floating IP comes last: who has one is served by gateways that may use the port's address.
+        The floating IP comes last: who has one is served by gateways that may use the port's address. `namespace`: of
+        who wishes it; `shown`: the addresses that Services show, which are nobody else's.
         """
         self.known = False
         origin, address = self._place.origin(wish), wish.address
         network = origin.floating_network
-        reserved = await self._reserved(address, origin) if network and address else None
+        reserved = await self._reserved(address, origin, namespace) if network and address else None
         port = self._addresses.begun(origin, address) or await self._make_port(origin, "" if network else address)
         for gateway in self._addresses.unpaired(port):
             await self._pair(gateway, add=self._address(port))
         if reserved is not None:
             await self._attach(reserved, port)
         elif network and self._addresses.origin(port).floating_network is None:
-            await self._float(network, port)
+            await self._float(network, port, shown)
         self.known = True
 
-    async def keep(self, floating_ip: FloatingIpId) -> None:
-        """From now on it is given back and not deleted."""
+    async def put_back(self, port: PortId, floating_ip: FloatingIpId) -> None:
+        """Have a port reached where it was reached before. What it is for, gateways may use it still."""
         self.known = False
+        await self._move(self._addresses.floating_ips[floating_ip], port)
+        self.known = True
+
+    async def keep(self, floating_ip: FloatingIpId, namespace: str = "") -> None:
+        """From now on it is given back and not deleted; a Service of the namespace may ask for it again."""
+        self.known = False
+        if namespace:
+            await self._cloud.tag(FLOATING_IPS, floating_ip, f"{names.NAMESPACE_TAG}{namespace}")
         await self._cloud.tag(FLOATING_IPS, floating_ip, names.KEEP_TAG)
+
+    async def do_not_keep(self, floating_ip: FloatingIpId) -> None:
+        """From now on it is deleted with its port."""
+        self.known = False
+        with contextlib.suppress(errors.NotFound):
+            await self._cloud.untag(FLOATING_IPS, floating_ip, names.KEEP_TAG)
 
     async def carry_out(self, step: CleaningStep) -> None:
         self.known = False
@@ -135,24 +153,27 @@ class Ports:
         self._addresses.made(made)
         return made
 
-    async def _float(self, network: NetworkId, port: PortId) -> None:
+    async def _float(self, network: NetworkId, port: PortId, shown: frozenset[str]) -> None:
         """Have a port reached from outside: at an address that one of ours was reached at before, or at a new one."""
-        spare = self._addresses.spare(network)
+        spare = self._addresses.spare(network, shown)
         if spare is None:
             await self._make_floating_ip(network, port_id=port)
-            return
+        else:
+            await self._move(spare, port)
+
+    async def _move(self, floating_ip: FloatingIp, port: PortId) -> None:
         change = {"port_id": port}
-        after = await self._cloud.update(FLOATING_IPS, spare.id, change, revision=spare.revision_number)
+        after = await self._cloud.update(FLOATING_IPS, floating_ip.id, change, revision=floating_ip.revision_number)
         self._addresses.put(after)
 
-    async def _reserved(self, address: str, origin: Origin) -> FloatingIp:
+    async def _reserved(self, address: str, origin: Origin, namespace: str) -> FloatingIp:
         """The floating IP that a Service asks for, on no port: one that is there already, or a new one.
 
         It comes before its port: a wish that cannot be granted leaves nothing behind.
         """
         projects = frozenset(each.project_id for each in self._addresses.gateways.values())
         for found in await self._cloud.list(FLOATING_IPS, floating_ip_address=address):
-            if problem := addresses.not_to_be_had(found, origin, self._place, projects):
+            if problem := addresses.not_to_be_had(found, origin, self._place, projects, namespace):
                 raise NotToBeHad(problem)
             return found
         return await self._make_floating_ip(origin.floating_network or NetworkId(""), floating_ip_address=address)
@@ -160,10 +181,17 @@ class Ports:
     async def _attach(self, floating_ip: FloatingIp, port: PortId) -> None:
         """What was there before us is to be kept, which is said first: it is not ours to delete."""
         if floating_ip.description != self._place.mark:
-            await self._cloud.tag(FLOATING_IPS, floating_ip.id, names.KEEP_TAG)
+            for tag in FOUND:
+                await self._cloud.tag(FLOATING_IPS, floating_ip.id, tag)
             floating_ip = await self._cloud.get(FLOATING_IPS, floating_ip.id)
         change = {"port_id": port, "description": self._place.mark}
-        after = await self._cloud.update(FLOATING_IPS, floating_ip.id, change, revision=floating_ip.revision_number)
+        try:
+            after = await self._cloud.update(FLOATING_IPS, floating_ip.id, change, revision=floating_ip.revision_number)
+        except NOT_DONE:
+            for tag in FOUND if floating_ip.description != self._place.mark else ():
+                with contextlib.suppress(errors.NotFound):
+                    await self._cloud.untag(FLOATING_IPS, floating_ip.id, tag)
+            raise
         self._addresses.put(after)
 
     async def _pair(

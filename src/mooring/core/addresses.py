@@ -203,6 +203,18 @@ class Addresses:
         found = self._by_port.get(port)
         return found.id if found is not None and names.KEEP_TAG not in found.tags else None
 
+    def not_to_keep(self, port: PortId) -> FloatingIpId | None:
+        """The floating IP of a port that says that it is to stay, and was not there before us."""
+        found = self._by_port.get(port)
+        says = found is not None and names.KEEP_TAG in found.tags and names.FOUND_TAG not in found.tags
+        return found.id if found is not None and says else None
+
+    def taken_off(self, shown: Iterable[str]) -> FloatingIpId | None:
+        """The floating IP of ours that is on no port, and has one of these addresses."""
+        wanted = frozenset(shown)
+        free = (each for each in self.floating_ips.values() if each.port_id is None and not going(each))
+        return next((each.id for each in free if each.floating_ip_address in wanted), None)
+
     def all_public(self) -> frozenset[str]:
         """Every address of ours that somebody may be sent to."""
         found = {each.floating_ip_address for each in self.floating_ips.values()}
@@ -216,13 +228,13 @@ class Addresses:
         ready = [each for each in self.ports.values() if each.id not in begun and not going(each)]
         return [each.id for each in sorted(ready, key=lambda each: (each.created_at, each.id))]
 
-    def spare(self, network: NetworkId) -> FloatingIp | None:
-        """A floating IP of ours that somebody took off its port, and that is not about to go: the oldest."""
+    def spare(self, network: NetworkId, shown: frozenset[str]) -> FloatingIp | None:
+        """A floating IP of ours on no port, that is not about to go and that no Service shows: the oldest."""
         free = [
             each
             for each in self.floating_ips.values()
             if each.port_id is None and each.floating_network_id == network
-            if names.KEEP_TAG not in each.tags and not going(each)
+            if names.KEEP_TAG not in each.tags and not going(each) and each.floating_ip_address not in shown
         ]
         return min(free, key=lambda each: (each.created_at, each.id), default=None)
 
@@ -302,10 +314,12 @@ def going(what: Ours) -> bool:
     return names.DELETING_TAG in what.tags
 
 
-def not_to_be_had(floating_ip: FloatingIp, origin: Origin, place: Place, projects: frozenset[ProjectId]) -> str | None:
+def not_to_be_had(
+    floating_ip: FloatingIp, origin: Origin, place: Place, projects: frozenset[ProjectId], namespace: str
+) -> str | None:
     """Why a floating IP that is there already cannot be used by us, where a Service asks for it.
 
-    `projects`: those of the gateways. An administrator sees the floating IPs of others, too.
+    `projects`: those of the gateways. An administrator sees the floating IPs of others, too. `namespace`: of who asks.
     """
     which = f"floating IP {floating_ip.floating_ip_address} ({floating_ip.id})"
     if floating_ip.project_id not in projects:
@@ -316,6 +330,9 @@ def not_to_be_had(floating_ip: FloatingIp, origin: Origin, place: Place, project
         return f"{which} is in use on port {floating_ip.port_id}"
     if floating_ip.description and floating_ip.description != place.mark:
         return f"{which} has a description; only with an empty one it may be marked as Mooring's and used"
+    kept = {tag.removeprefix(names.NAMESPACE_TAG) for tag in floating_ip.tags if tag.startswith(names.NAMESPACE_TAG)}
+    if place.wishes == "own" and kept and namespace not in kept:
+        return f"{which} is kept for a Service of another namespace"
     return None
 
 

@@ -10,10 +10,11 @@ can be managed  has ours  shows                every leg's port  ->  next step
 yes             no        somebody's address   -                     nothing: somebody else serves it
 yes             -         -                    -, not bound          manage: mark and finalizers
 yes             bound     somebody's address   none                  nothing: it is not ours to change
+yes             bound     its address          its floating IP off   put the floating IP back
 yes             bound     what it cannot keep  none, or unfit        take the addresses back
 yes             bound     nothing else         wish refused          nothing, and why
 yes             bound     nothing else         none, or unfit        the first that fit, else new ones; annotate
-yes             bound     -                    fit, not to be lost   keep the floating IP
+yes             bound     -                    fit, not to be lost   keep the floating IP, or no longer
 yes             bound     -                    fit, not served       push to the gateways
 yes             bound     anything else        fit, served           publish the addresses
 yes             bound     its addresses        fit, and others       annotate: no others
@@ -36,7 +37,22 @@ from mooring.model.cloud import FloatingIpId, PortId
 from mooring.model.gateway import Key
 from mooring.model.kubernetes import Name, Service
 from mooring.model.reasons import Reason, Verdict
-from mooring.model.steps import Annotate, Clear, Forget, Keep, LetGo, MakePort, Manage, Publish, Push, Rest, Step, Tell
+from mooring.model.steps import (
+    Annotate,
+    Clear,
+    DoNotKeep,
+    Forget,
+    Keep,
+    LetGo,
+    MakePort,
+    Manage,
+    Publish,
+    Push,
+    PutBack,
+    Rest,
+    Step,
+    Tell,
+)
 
 
 class Leg(Struct, frozen=True):
@@ -59,6 +75,10 @@ class Leg(Struct, frozen=True):
     """Why it cannot have what it wished for."""
     to_keep: FloatingIpId | None = None
     """The floating IP that is to stay when nobody needs it, and does not say so yet."""
+    not_to_keep: FloatingIpId | None = None
+    """The floating IP that says so, and is not to stay any more."""
+    taken_off: FloatingIpId | None = None
+    """The floating IP whose address it shows, and that somebody took off its port."""
     refused: Refused | None = None
     """What it asks for can be granted nowhere; what it has, it keeps."""
     retired: bool = False
@@ -220,20 +240,28 @@ def _publish(seen: Seen) -> Step:
 
 def _find_ports(seen: Seen) -> Step:
     """A Service without ports that fit. What it cannot keep is taken back first: it may get another address."""
+    for leg in seen.legs:
+        if leg.port is not None and leg.taken_off is not None:
+            return PutBack(leg.port, leg.taken_off)
     if set(_shown(seen.service)).difference(seen.addresses):
         return Rest(Reason.FOREIGN_ADDRESS) if foreign(seen) else Clear()
     if seen.denied is not None:
         return Rest(seen.denied.reason)
-    for leg in seen.legs:
-        if not leg.fits and leg.candidate is None:
-            wish = leg.wish
-            return MakePort(wish.family, wish.address, wish.subnet, wish.floating_network)
+    new = [leg.wish for leg in seen.legs if not leg.fits and leg.candidate is None]
+    if new:
+        wish = min(new, key=lambda each: not each.address)  # what may be refused comes first: nothing is made in vain
+        return MakePort(wish.family, wish.address, wish.subnet, wish.floating_network)
     found = (each.port if each.fits else each.candidate for each in seen.legs)
     return Annotate(tuple(each for each in found if each is not None))
 
 
-def _to_keep(seen: Seen) -> Keep | None:
-    return next((Keep(each.to_keep) for each in seen.legs if each.to_keep), None)
+def _to_keep(seen: Seen) -> Keep | DoNotKeep | None:
+    for leg in seen.legs:
+        if leg.to_keep:
+            return Keep(leg.to_keep, seen.service.metadata.namespace)
+        if leg.not_to_keep:
+            return DoNotKeep(leg.not_to_keep)
+    return None
 
 
 def _leave(seen: Seen, reason: Reason) -> Step:

@@ -18,7 +18,7 @@ from mooring.core.changes import Changes
 from mooring.core.layers import Layer
 from mooring.core.mapping import Leg, Seen
 from mooring.core.wishes import Refused, Wish
-from mooring.model.cloud import PortId
+from mooring.model.cloud import FloatingIpId, PortId
 from mooring.model.gateway import Document, Forward, LeftOut
 from mooring.model.kubernetes import Name, Service
 from mooring.model.reasons import Reason, Verdict
@@ -134,6 +134,7 @@ class Picture:
         self._offered: frozenset[PortId] = frozenset()
         self._public: frozenset[str] = frozenset()
         self._made: dict[Name, _Made] = {}
+        self._shown: dict[Name, tuple[str, ...]] = {}
         self.changes = Changes()
 
     def offer(self) -> None:
@@ -149,6 +150,7 @@ class Picture:
 
     def claim(self, service: Service) -> None:
         """Take in what a Service says of itself."""
+        self._shown[service.name] = tuple(each.ip for each in service.status.load_balancer.ingress)
         self._hold(service)
         self.give(service, mapping.ports_of(service))
 
@@ -183,6 +185,7 @@ class Picture:
         self.changes.add((name, *self._allocations.contenders(name)))
         self._allocations.release(name)
         self._made.pop(name, None)
+        self._shown.pop(name, None)
 
     def used(self) -> frozenset[PortId]:
         """The ports that somebody has."""
@@ -285,9 +288,28 @@ class Picture:
             rival=self._allocations.rival(port, self._wanted(service), service.name) if port else None,
             denied=hopeless or self._not_allowed(service, wish) or taken,
             to_keep=known.to_keep(port) if port and wishes.keeps(service) else None,
+            not_to_keep=self._not_to_keep(service, port) if port and wishes.keeps_no_more(service) else None,
+            taken_off=self._taken_off(service, port) if port and not fits else None,
             refused=hopeless if fits else None,
             retired=port is not None and known.retired(port),
         )
+
+    def _not_to_keep(self, service: Service, port: PortId) -> FloatingIpId | None:
+        """Whose address others have too leaves it as it is: one of them may want it to stay."""
+        alone = set(self._allocations.owners(port)) == {service.name}
+        return self.addresses.not_to_keep(port) if alone else None
+
+    def _taken_off(self, service: Service, port: PortId) -> FloatingIpId | None:
+        """The floating IP that belongs on its port, by what it shows."""
+        known = self.addresses
+        unreached = mapping.bound(service) and port in known.ports and known.public(port) is None
+        if not unreached or not self._allocations.fits(port, self._wanted(service), service.name):
+            return None
+        return known.taken_off(each.ip for each in service.status.load_balancer.ingress)
+
+    def shown(self) -> frozenset[str]:
+        """The addresses that Services show."""
+        return frozenset(itertools.chain.from_iterable(self._shown.values()))
 
     def asked_for(self, services: Iterable[Service]) -> frozenset[PortId]:
         """The ports of ours that Services ask for and may have, be it that they are about to go."""
@@ -301,11 +323,11 @@ class Picture:
         )
 
     def begun_for(self, waiting: Iterable[Service]) -> frozenset[PortId]:
-        """What was begun, and will be gone on with by those who wait for any address."""
-        place = self.addresses.place
-        every = (wish for service in waiting for wish in self._wishes(service) if not wish.address)
-        subnets = {place.origin(wish).subnet for wish in every}
-        return frozenset(each for each in self.addresses.all_begun() if self.addresses.origin(each).subnet in subnets)
+        """What was begun, and will be gone on with by those who wait; and what they have the half of already."""
+        legs = [leg for service in waiting for leg in self._legs(service)]
+        subnets = {self.addresses.place.origin(leg.wish).subnet for leg in legs}
+        begun = (each for each in self.addresses.all_begun() if self.addresses.origin(each).subnet in subnets)
+        return frozenset(leg.candidate for leg in legs if leg.candidate).union(begun)
 
     def _families(self, service: Service) -> frozenset[str]:
         """Of which families it can have addresses; what it has of a list, it keeps."""

@@ -82,6 +82,11 @@ def keeps(service: Service) -> bool:
     return service.metadata.annotations.get(names.KEEP, "").strip().lower() == "true"
 
 
+def keeps_no_more(service: Service) -> bool:
+    """Whether its owner says that it is not to stay. Who says nothing leaves it as it is."""
+    return service.metadata.annotations.get(names.KEEP, "").strip().lower() == "false"
+
+
 def family_of(address: str) -> str:
     return IPV6 if ":" in address else IPV4
 

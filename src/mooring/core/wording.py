@@ -4,7 +4,22 @@ from mooring.core.cleaning import CleaningStep, Doom, Label, Pair, Remove, Rescu
 from mooring.core.security_group import CloseRules, GroupStep, Guard, MakeGroup, OpenRules, RemoveGroup
 from mooring.model.cloud import FloatingIp, Port
 from mooring.model.reasons import Reason
-from mooring.model.steps import Annotate, Clear, Forget, Keep, LetGo, MakePort, Manage, Publish, Push, Rest, Step, Tell
+from mooring.model.steps import (
+    Annotate,
+    Clear,
+    DoNotKeep,
+    Forget,
+    Keep,
+    LetGo,
+    MakePort,
+    Manage,
+    Publish,
+    Push,
+    PutBack,
+    Rest,
+    Step,
+    Tell,
+)
 
 AnyStep = Step | CleaningStep | GroupStep
 
@@ -13,6 +28,8 @@ PHRASES: dict[type[AnyStep], tuple[str, str]] = {
     Manage: ("taken on", "take it on: annotation and finalizers"),
     MakePort: ("address made", "make a port, with a floating IP where they are wanted"),
     Annotate: ("port given", "give it a port that has room for it, for each family of addresses"),
+    PutBack: ("floating IP put back", "put its floating IP back on its port"),
+    DoNotKeep: ("floating IP no longer kept", "no longer let its floating IP stay when nobody needs it"),
     Keep: ("floating IP kept for good", "let its floating IP stay when nobody needs it any more"),
     Push: ("gateways told", "tell the gateways"),
     Publish: ("address published", "publish its address"),

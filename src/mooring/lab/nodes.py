@@ -35,7 +35,7 @@ def parts(spec: Spec) -> list[Part]:
             Part(
                 f"kube-proxy-{node}",
                 partial(start_proxy, node=node),
-                needs=("accounts",),
+                needs=("accounts", f"kubelet-{node}"),  # it gives up on a node that is not registered in time
                 after=(f"leg-{node}",),  # it looks at the node's addresses when it starts, and not again
                 group="kubernetes",
             ),

@@ -34,8 +34,22 @@ class MakePort(Struct, frozen=True):
     """Where its owner chose that it comes from."""
 
 
+class PutBack(Struct, frozen=True):
+    """Put the floating IP whose address it shows back on its port, which somebody took off."""
+
+    port: PortId
+    floating_ip: FloatingIpId
+
+
 class Keep(Struct, frozen=True):
-    """Let its floating IP stay when nobody needs it any more."""
+    """Let its floating IP stay when nobody needs it any more, for its namespace if there is one."""
+
+    floating_ip: FloatingIpId
+    namespace: str = ""
+
+
+class DoNotKeep(Struct, frozen=True):
+    """Its owner no longer wants its floating IP to stay."""
 
     floating_ip: FloatingIpId
 
@@ -71,4 +85,4 @@ class LetGo(Struct, frozen=True):
     """Remove what is ours from it: annotation and finalizers, in one write."""
 
 
-Step = Rest | Manage | Annotate | MakePort | Keep | Push | Publish | Clear | Tell | Forget | LetGo
+Step = Rest | Manage | Annotate | MakePort | PutBack | Keep | DoNotKeep | Push | Publish | Clear | Tell | Forget | LetGo
