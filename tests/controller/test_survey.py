@@ -14,6 +14,7 @@ from mooring.core.surveyed import Survey
 from mooring.kube.api import Api
 from mooring.model import names
 from mooring.model.errors import StartRefused
+from mooring.model.gateway import Vrrp
 from mooring.model.kubernetes import Lease, LeaseSpec, Meta, Name
 from mooring.model.reports import ServiceReport, StatusReport
 from tests.simulation.explore import ByChance
@@ -394,3 +395,15 @@ def test_nothing_at_all() -> None:
     report = reporting.status(run_virtually(deeds()))
     assert report.problems[0].startswith("Nobody leads: no Lease is held.")
     assert report.services == ()
+
+
+def test_gateways_that_share_the_addresses_may_all_hold_some() -> None:
+    async def deeds(world: World) -> Survey:
+        for gateway in world.gateways.values():
+            gateway.machine.daemon.vrrp = Vrrp.MASTER
+        return await survey.survey(msgspec.structs.replace(sources(world), holders=2))
+
+    found = scene(deeds)
+    assert "all hold the addresses" not in " ".join(reporting.status(found).problems)
+    one = Survey(msgspec.structs.replace(found.sights, holders=1))
+    assert "all hold the addresses" in " ".join(reporting.status(one).problems)

@@ -442,6 +442,7 @@ BARE = "[gateways.gw1]\nagent = '192.0.2.1:9443'\n"
 @pytest.mark.parametrize(
     ("text", "line", "key", "told"),
     [
+        ("[addresses]\nstatic = ['192.0.2.1/24']\n" + BARE, 2, STATIC, '"192.0.2.1/24" (192.0.2.1/24 has host'),
         (BARE, 1, "gateways.gw1.port", "missing, allowed: an id, or a name that only one has"),
         (LISTED + GATEWAY, 5, "gateways.gw1.port", f"refused beside {STATIC}: OpenStack is not asked"),
         (LISTED + "network = 'lb'\n", 3, "addresses.network", f"refused beside {STATIC}"),

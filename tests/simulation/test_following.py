@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 
+import msgspec
 import pytest
 
 from mooring.cloud.twin.state import Caller
@@ -11,6 +12,7 @@ from mooring.model.cloud import FloatingIp, Port, PortId, ProjectId
 from mooring.model.config import Services
 from mooring.model.gateway import Vrrp
 from mooring.model.kubernetes import Name, Service
+from mooring.wire.http import Request, Response
 from tests.simulation.explore import Scripted
 from tests.simulation.faults import Fault
 from tests.simulation.user import User
@@ -670,6 +672,93 @@ def test_who_wants_its_floating_ip_to_stay_may_think_better_of_it() -> None:
         user.annotate("web", names.KEEP, "false")
         await user.wait(3.0)
         assert not kept(world)
+        user.delete("web")
+
+    World(1, Scripted({})).run(deeds)
+
+
+class Deaf:
+    """A gateway that answers, and does not do what it is told."""
+
+    def __init__(self, world: World, name: str) -> None:
+        self._real = world.gateways[name].handle
+        world.gateways[name].handle = self._refuse  # type: ignore[method-assign]
+
+    def _refuse(self, request: Request) -> Response:
+        if request.method in {"PUT", "PATCH"}:
+            return Response(500, body=b'{"reason": "RulesRefused", "message": "no memory left"}')
+        return self._real(request)
+
+
+def notes(world: World) -> list[tuple[str, str, str]]:
+    found = msgspec.json.decode(world.kube.handle(Request("list", "GET", "/apis/events.k8s.io/v1/events")).body)
+    return [(each["regarding"]["name"], each["reason"], each["note"]) for each in found["items"]]
+
+
+@pytest.mark.parametrize(("name", "shown"), [("g1", False), ("g2", True)], ids=["the holder", "another one"])
+def test_who_is_affected_by_a_gateway_that_does_not_obey_says_so_and_nobody_else(name: str, *, shown: bool) -> None:
+    async def deeds(world: World) -> None:
+        backup(world)
+        user = User(world)
+        await served(user, world)
+        before = world.gateways[name].handle
+        Deaf(world, name)
+        user.expose("late", "81/TCP")
+        user.pods("late", "10.244.1.6")
+        await user.wait(30.0)
+        assert bool(user.shown("late")) is shown
+        assert reasons(world, "late")[-1] == "GatewayRefuses"
+        told = [note for who, reason, note in notes(world) if (who, reason) == ("late", "GatewayRefuses")]
+        assert len(told) == 1
+        assert f"Gateway {name} does not do what it is told" in told[0]
+        assert "no memory left" in told[0]
+        assert reasons(world, "web")[-1] == "Programmed"
+        world.gateways[name].handle = before  # type: ignore[method-assign]
+        await user.wait(10.0)
+        assert reasons(world, "late")[-1] == "Programmed"
+        assert user.shown("late")
+
+    World(1, Scripted({})).run(deeds)
+
+
+def test_who_keeps_what_another_one_claims_is_told_too() -> None:
+    async def deeds(world: World) -> None:
+        user = User(world)
+        await served(user, world)
+        world.crash_leader()
+        user.copy("web", "twin")
+        await user.wait(60.0)
+        assert user.shown("twin") not in {"", user.shown("web")}
+        assert [note for who, reason, note in notes(world) if (who, reason) == ("web", "Kept")] == [
+            f"It keeps {user.shown('web')}. shop/twin claimed one of its ports there, and gets another address."
+        ]
+
+    World(1, Scripted({})).run(deeds)
+
+
+def test_a_wish_that_cannot_be_granted_leaves_nothing_behind_however_often_it_is_tried() -> None:
+    """Not the other half of a Service of two families, and not somebody's floating IP with a tag of ours."""
+
+    async def deeds(world: World) -> None:
+        user = User(world)
+        taken = "fd00:10::99"
+        fixed = [{"subnet_id": world.place.subnet_ipv6, "ip_address": taken}]
+        theirs = {"network_id": world.place.network, "project_id": MEMBER.project, "device_owner": "compute:nova"}
+        operate(world, "POST", "ports", {"port": theirs | {"fixed_ips": fixed}})
+        user.expose(
+            "web",
+            "80/TCP",
+            annotations={names.ADDRESSES: taken},
+            ipFamilies=["IPv4", "IPv6"],
+            ipFamilyPolicy="RequireDualStack",
+        )
+        await user.wait(1.0)
+        before = set(world.truth.ports), set(world.truth.floating_ips)
+        world.truth.foreign |= {each.id for each in world.truth.ports.values() if each.fixed_ips[0].ip_address == taken}
+        for _ in range(30):
+            await user.wait(10.0)
+            assert (set(world.truth.ports), set(world.truth.floating_ips)) == before
+        assert not user.shown("web")
         user.delete("web")
 
     World(1, Scripted({})).run(deeds)

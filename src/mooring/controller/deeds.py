@@ -79,6 +79,10 @@ class Deeds:
             case DoNotKeep(floating_ip):
                 await self._ports.do_not_keep(floating_ip)
 
+    def tell_winner(self, winner: Service, address: str, loser: Service) -> None:
+        """One Service keeps what another one claimed, too."""
+        self._record(winner, [telling.kept(address, loser.name)])
+
     def _tell(self, service: Service, step: Step) -> None:
         """One line for the log, and events where they are worth it."""
         self._log.info(wording.done(step), service=str(service.name), **wording.details(step))

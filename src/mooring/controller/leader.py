@@ -227,6 +227,15 @@ class Leader:
             except errors.NotFound:
                 return  # it is gone; the watch will tell
             self._went_on(name, step)
+            if isinstance(step, Annotate):
+                self._tell_winners(service, seen)
+
+    def _tell_winners(self, service: Service, seen: Seen) -> None:
+        """Who keeps what a Service claimed, and now does not any more, hears of that."""
+        for leg in seen.legs:
+            winner = self._services.get(leg.rival) if leg.rival else None
+            if winner is not None:
+                self._deeds.tell_winner(winner, leg.address, service)
 
     def _went_on(self, name: Name, step: Step) -> None:
         if isinstance(step, MakePort | Annotate):

@@ -43,7 +43,7 @@ class Sources(Struct, frozen=True):
     """The ways to everything, and the time. `silent` are gateways that cannot even be asked, and why.
 
     `around`: what others have beside ours in OpenStack is looked at, too. `acts`: what the controller is configured to
-    do, be it that none runs.
+    do, be it that none runs. `holders`: how many gateways hold addresses at once, by the configuration.
     """
 
     api: Api
@@ -55,6 +55,7 @@ class Sources(Struct, frozen=True):
     wanted: Services = Services()
     around: bool = False
     acts: bool = True
+    holders: int = 1
     openstack: bool = True
     """Not, where addresses are a list."""
 
@@ -90,7 +91,18 @@ async def opened(config: Config) -> AsyncIterator[Sources]:
         silent = {name: refused for name in config.gateways if name not in listed}
         find = functools.partial(finding.place, config, api, cloud)
         asks = not config.addresses.static
-        yield Sources(api, cloud, find, listed, _now, silent, config.services, acts=config.acts, openstack=asks)
+        yield Sources(
+            api,
+            cloud,
+            find,
+            listed,
+            _now,
+            silent,
+            config.services,
+            acts=config.acts,
+            holders=config.vrrp.instances,
+            openstack=asks,
+        )
     finally:
         await ways.close()
 
@@ -143,6 +155,7 @@ async def _sights(sources: Sources) -> Sights:
         nodes=nodes.result().items,
         policies=policies.result().items,
         acts=sources.acts,
+        holders=sources.holders,
     )
 
 

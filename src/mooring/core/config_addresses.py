@@ -10,7 +10,7 @@ yes     one of them, or                     given                  problem: Open
 What is listed is of Services alone: neither twice, nor of a gateway, nor too much.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from mooring.core import plain_address, ranges
 from mooring.core.ranges import Range
@@ -30,10 +30,13 @@ Place = Callable[..., FromFile]
 """The origin of a table."""
 
 
-def problems(settings: Iterable[Setting], table: Place) -> Iterator[Problem]:
+def problems(settings: Iterable[Setting], table: Place, refused: Collection[str]) -> Iterator[Problem]:
+    """`refused`: keys whose values are wrong by themselves, and so say nothing about others."""
     given = {f"{each.section}.{each.key}": each for each in settings}
     yield from _contradicting(given)
     static = given[STATIC]
+    if STATIC in refused:
+        return
     if not static.value:
         yield from _missing(given, table)
     elif not isinstance(static.origin, FromDefault):

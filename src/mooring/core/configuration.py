@@ -64,7 +64,8 @@ def read(text: str, file: str, environment: Mapping[str, str]) -> Settings | tup
         problems += wrong
     problems += _twice(settings)
     refused = {problem.key for problem in problems}
-    problems += [each for each in config_addresses.problems(settings, given.origin) if each.key not in refused]
+    together = config_addresses.problems(settings, given.origin, refused)
+    problems += [each for each in together if each.key not in refused]
     if problems:
         return tuple(sorted(problems, key=_order))
     return Settings(config_keys.config_of(_nested(settings)), tuple(settings))

@@ -236,7 +236,7 @@ def _vrrp_problems(survey: Survey) -> Iterator[str]:
         if state.vrrp in NOT_RUNNING:
             yield f"keepalived of gateway {name} is in the state {state.vrrp.value}."
     masters = [name for name, state in survey.answering if state.vrrp is Vrrp.MASTER]
-    if len(masters) > 1:
+    if len(masters) > survey.sights.holders:
         yield f"Gateways {', '.join(masters)} all hold the addresses: they do not hear each other's adverts."
     unknown = any(state.vrrp is Vrrp.UNKNOWN for _, state in survey.answering)
     if survey.answering and not masters and not unknown:

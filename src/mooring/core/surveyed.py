@@ -92,6 +92,8 @@ class Sights(Struct, frozen=True):
     policies: tuple[NetworkPolicy, ...] = ()
     acts: bool = True
     """A controller of this configuration does what it decides; else it only observes."""
+    holders: int = 1
+    """How many gateways hold addresses at once: each its share, where they are spread."""
 
 
 class Survey:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from mooring.model.kubernetes import Condition, Service
+from mooring.model.kubernetes import Condition, Name, Service
 from mooring.model.reasons import Reason
 from mooring.model.steps import Clear, Publish, Step, Tell
 
@@ -62,6 +62,12 @@ def moved(had: Iterable[str | None], has: Iterable[str | None]) -> tuple[News, .
     if not old or not new or set(old) <= set(new):
         return ()
     return (News(NORMAL, "Moved", "Annotate", f"It moves from {' and '.join(old)} to {' and '.join(new)}."),)
+
+
+def kept(address: str, loser: Name) -> News:
+    """Another Service claimed what it has."""
+    note = f"It keeps {address}. {loser} claimed one of its ports there, and gets another address."
+    return News(NORMAL, "Kept", "Serve", note)
 
 
 def _warnings(conditions: tuple[Condition, ...]) -> tuple[News, ...]:
