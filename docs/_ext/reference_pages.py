@@ -88,6 +88,14 @@ NAMES: Mapping[str, tuple[str, str]] = {
         "tag of a port or floating IP",
         "Nobody needs it: it is given to nobody any more, and deleted later.",
     ),
+    "FOUND_TAG": (
+        "tag of a floating IP",
+        "It was in the project before a Service asked for it: it is given back, whatever an annotation says.",
+    ),
+    "NAMESPACE_TAG": (
+        "beginning of a tag of a floating IP",
+        "The namespace that it is kept for follows; no other one gets it, unless `addresses.wishes` says so.",
+    ),
     "KEEP_TAG": (
         "tag of a floating IP",
         "It is given back, not deleted: somebody had it before Mooring, or the owner of a Service wants to keep it.",

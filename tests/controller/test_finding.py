@@ -63,7 +63,13 @@ def cloud() -> tuple[NeutronTwin, dict[str, str]]:
     return twin, ids
 
 
-def looked_for(addresses: Addresses = LB, *, refusals: int = 0, gateways: tuple[str, ...] = ("gw1", "gw2")) -> Place:
+def looked_for(
+    addresses: Addresses = LB,
+    *,
+    refusals: int = 0,
+    gateways: tuple[str, ...] = ("gw1", "gw2"),
+    lenient: bool = False,
+) -> Place:
     twin, _ = cloud()
     listed = {f"g{number}": Gateway(f"192.0.2.{number}:9443", name) for number, name in enumerate(gateways, 1)}
     config = Config(addresses=addresses, gateways=listed)
@@ -72,9 +78,18 @@ def looked_for(addresses: Addresses = LB, *, refusals: int = 0, gateways: tuple[
         kube = KubeTwin(lambda: BEGIN)
         body = msgspec.json.encode({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-system"}})
         kube.handle(Request("create namespaces", "POST", "/api/v1/namespaces", body=body))
-        return await finding.place_patiently(config, Api(kube.transport()), Cloud(Way(twin, refusals=refusals)), SILENT)
+        way = Cloud(Way(twin, refusals=refusals))
+        return await finding.place_patiently(config, Api(kube.transport()), way, SILENT, lenient=lenient)
 
     return run_virtually(scene())
+
+
+def test_who_starts_goes_on_with_the_gateways_that_are_there() -> None:
+    _, ids = cloud()
+    assert looked_for(gateways=("gw1", "gone"), lenient=True).gateways == (ids["gw1"], "gone")
+    for gateways, lenient in ((("gw1", "gone"), False), (("gone",), True)):
+        with pytest.raises(StartRefused, match="there is no port with the id or name 'gone'"):
+            looked_for(gateways=gateways, lenient=lenient)
 
 
 def test_everything_is_found_by_its_name() -> None:

@@ -14,10 +14,9 @@ from mooring.core.surveyed import Survey
 from mooring.kube.api import Api
 from mooring.model import names
 from mooring.model.errors import StartRefused
-from mooring.model.gateway import Vrrp
 from mooring.model.kubernetes import Lease, LeaseSpec, Meta, Name
 from mooring.model.reports import ServiceReport, StatusReport
-from tests.simulation.explore import ByChance
+from tests.simulation.explore import ByChance, Scripted
 from tests.simulation.loop import run_virtually
 from tests.simulation.scenarios import SCENARIOS
 from tests.simulation.user import User
@@ -399,11 +398,10 @@ def test_nothing_at_all() -> None:
 
 def test_gateways_that_share_the_addresses_may_all_hold_some() -> None:
     async def deeds(world: World) -> Survey:
-        for gateway in world.gateways.values():
-            gateway.machine.daemon.vrrp = Vrrp.MASTER
+        await User(world).wait(15.0)
         return await survey.survey(msgspec.structs.replace(sources(world), holders=2))
 
-    found = scene(deeds)
+    found = scene(deeds, World(1, Scripted({})))
     assert "all hold the addresses" not in " ".join(reporting.status(found).problems)
     one = Survey(msgspec.structs.replace(found.sights, holders=1))
     assert "all hold the addresses" in " ".join(reporting.status(one).problems)

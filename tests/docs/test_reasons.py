@@ -5,7 +5,7 @@ import re
 import pytest
 
 from mooring.core import explaining, telling
-from mooring.model.kubernetes import Ingress, LoadBalancerStatus, Service, ServiceStatus
+from mooring.model.kubernetes import Ingress, LoadBalancerStatus, Name, Service, ServiceStatus
 from mooring.model.reasons import Reason
 from mooring.model.steps import Clear, Publish
 from tests.docs import blocks
@@ -45,6 +45,6 @@ def test_reasons_of_the_cloud_can_all_be_told() -> None:
 
 def test_every_event_of_a_step_has_a_row() -> None:
     steps = ((Service(), Publish(("192.0.2.1",))), (SHOWN, Publish(("192.0.2.2",))), (SHOWN, Clear()))
-    moved = telling.moved(["192.0.2.1"], ["192.0.2.2"])
+    moved = (*telling.moved(["192.0.2.1"], ["192.0.2.2"]), telling.kept("192.0.2.1", Name("shop", "twin")))
     told = {(news.reason, news.type) for service, step in steps for news in (*telling.news(service, step), *moved)}
     assert told == set(re.findall(r"^\| `(\w+)` \| (\w+) \|", EVENTS, flags=re.MULTILINE))

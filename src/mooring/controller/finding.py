@@ -4,6 +4,7 @@ What is not there, or is there twice, ends the start with a sentence; what canno
 """
 
 import asyncio
+from collections.abc import Callable
 from typing import TypeVar
 
 from structlog.typing import FilteringBoundLogger
@@ -30,40 +31,45 @@ PAUSE = 5.0
 IPV4, IPV6 = 4, 6
 
 
-async def place_patiently(config: Config, api: Api, cloud: Cloud, log: FilteringBoundLogger) -> Place:
-    """The same as `place`, for as long as it takes until the outside answers."""
+async def place_patiently(
+    config: Config, api: Api, cloud: Cloud, log: FilteringBoundLogger, *, lenient: bool = False
+) -> Place:
+    """The same as `place`, for as long as it takes until the outside answers.
+
+    `lenient`: who starts goes on with those gateways that are there.
+    """
     while True:
         try:
-            return await place(config, api, cloud)
+            return await place(config, api, cloud, missing=_told(log) if lenient else None)
         except (KubeError, CloudError) as error:
             log.warning("not started yet", why=str(error), again_in=PAUSE)
             await asyncio.sleep(PAUSE)
 
 
-async def place(config: Config, api: Api, cloud: Cloud) -> Place:
-    """Where addresses come from, and the identity of the cluster: the uid of its oldest namespace."""
+def _told(log: FilteringBoundLogger) -> Callable[[StartRefused], None]:
+    return lambda error: log.error("gateway without its port", why=str(error))
+
+
+async def place(
+    config: Config, api: Api, cloud: Cloud, *, missing: Callable[[StartRefused], None] | None = None
+) -> Place:
+    """Where addresses come from, and the identity of the cluster: the uid of its oldest namespace.
+
+    `missing` hears of gateways whose port is not there; without it, and where none is there, that is refused.
+    """
     wanted = config.addresses
     cluster = await api.get(NAMESPACES, Name("", "kube-system"))
     if wanted.static:
         return _listed(config, cluster.metadata.uid)
     network = await _one(cloud, NETWORKS, wanted.network or "", "addresses.network")
     floating = wanted.floating_network
-    ports = [
-        await _one(cloud, PORTS, gateway.port or "", f"gateways.{name}.port")
-        for name, gateway in sorted(config.gateways.items())
-    ]
-    for name, port in zip(sorted(config.gateways), ports, strict=True):
-        if port.network_id != network.id:
-            raise StartRefused(
-                f"gateways.{name}.port: port {port.id} is in network {port.network_id}, and addresses.network is "
-                f"{network.id}: a gateway can only hold addresses of the network that its port is in"
-            )
+    ports = await _gateways(config, cloud, NetworkId(network.id), missing)
     return Place(
         cluster.metadata.uid,
         NetworkId(network.id),
         await _subnet(config, cloud, NetworkId(network.id)),
         NetworkId((await _one(cloud, NETWORKS, floating, "addresses.floating_network")).id) if floating else None,
-        tuple(PortId(port.id) for port in ports),
+        ports,
         config.cluster.name,
         wanted.sharing,
         config.services,
@@ -108,6 +114,34 @@ def gateways(config: Config, found: Place) -> dict[str, Member]:
     """The gateways by their names, from the ports that were found for them."""
     named = sorted(config.gateways.items())
     return {name: Member(each.agent, port) for (name, each), port in zip(named, found.gateways, strict=True)}
+
+
+async def _gateways(
+    config: Config, cloud: Cloud, network: NetworkId, missing: Callable[[StartRefused], None] | None
+) -> tuple[PortId, ...]:
+    """The ports of the gateways, by their names. One that is not there is known by what it is called."""
+    found: list[PortId] = []
+    refusals: list[StartRefused] = []
+    for name, gateway in sorted(config.gateways.items()):
+        called = gateway.port or ""
+        try:
+            port = await _one(cloud, PORTS, called, f"gateways.{name}.port")
+        except StartRefused as error:
+            refusals.append(error)
+            found.append(PortId(called))
+            continue
+        if port.network_id != network:
+            raise StartRefused(
+                f"gateways.{name}.port: port {port.id} is in network {port.network_id}, and addresses.network is "
+                f"{network}: a gateway can only hold addresses of the network that its port is in"
+            )
+        found.append(port.id)
+    if refusals and (missing is None or len(refusals) == len(found)):
+        raise refusals[0]
+    if missing is not None:
+        for each in refusals:
+            missing(each)
+    return tuple(found)
 
 
 async def _choices(config: Config, cloud: Cloud, network: NetworkId) -> Choices:

@@ -66,7 +66,7 @@ async def _work(config: Config, source: Source, ways: Ways, agents: AgentWays, l
             log.info('only observing, by controller.reconcile = "observe": nothing is written')
         api = Api(PatientTransport(outside.kube, outside.kube_calls))
         cloud = Cloud(PatientSender(outside.cloud, outside.cloud_calls))
-        place = await finding.place_patiently(config, api, cloud, log)
+        place = await finding.place_patiently(config, api, cloud, log, lenient=True)
         controller = _controller(outside, place, finding.gateways(config, place), acts=config.acts, log=log)
         registry.register(ControllerCollector(controller))
         at_work.append(controller)

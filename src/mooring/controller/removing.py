@@ -220,7 +220,7 @@ async def opened(config: Config, *, keep: bool, progress: Progress = lambda _: N
         raise CannotLook(str(error)) from error
 
     async def find(api: Api, cloud: Cloud) -> tuple[Place, Roster]:
-        place = await finding.place(config, api, cloud)
+        place = await finding.place(config, api, cloud, missing=lambda _: None)
         return place, finding.gateways(config, place)
 
     calls = CountedCalls()

@@ -162,6 +162,10 @@ def _mtu(owned: Owned, cloud: InCloud) -> Iterator[Finding]:
 
 def _gateways(survey: Survey, limit: int) -> Iterator[Finding]:
     missing = {each.gateway: len(each.addresses) for each in survey.clean_up() if isinstance(each, Pair)}
+    for each in survey.sights.agents:
+        if each.name not in survey.gateway_ports:
+            fix = f"put gateways.{each.name}.port right in the configuration, or take the gateway out of it"
+            yield Finding(f"port of {each.name}", well=False, seen="is not there", fix=fix)
     for name, port in survey.gateway_ports.items():
         fix = f"openstack port set --enable-port-security {port.id}: else Neutron takes no address pairs for it"
         seen = "port security is on" if port.port_security_enabled else "port security is off"
