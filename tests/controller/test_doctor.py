@@ -139,6 +139,22 @@ def test_what_may_not_be_read_keeps_nothing_else_from_being_told(path: str, what
     assert found["API extensions"].well
 
 
+@pytest.mark.parametrize("refused", [False, True])
+def test_whether_the_gateways_ports_may_be_changed_is_told_and_nothing_changes(*, refused: bool) -> None:
+    async def deeds(world: World) -> dict[str, Finding]:
+        def strict(request: Request) -> Response:
+            return Response(403) if refused and request.method == "PUT" else world.neutron.handle(request, MEMBER)
+
+        before = {name: world.truth.ports[port] for name, port in world.truth.gateway_ports.items()}
+        found = await examined(sources(world, cloud=strict))
+        assert {name: world.truth.ports[port] for name, port in world.truth.gateway_ports.items()} == before
+        return found
+
+    found = scene(deeds)
+    for name in ("g1", "g2"):
+        assert found[f"rights to port of {name}"].well is not refused
+
+
 def test_without_openstack() -> None:
     async def deeds(world: World) -> dict[str, Finding]:
         return await examined(sources(world, cloud=wall))

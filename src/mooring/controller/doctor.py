@@ -1,10 +1,11 @@
 """Looking at a cluster and its cloud with a doctor's eyes: what there is, and nothing of what to think of it.
 
-Whatever does not answer keeps nothing else from being looked at. Nothing is changed.
+Whatever does not answer keeps nothing else from being looked at. Nothing is changed; whether the gateways' ports may
+be, is told by a change that comes too late for any of them.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from importlib import metadata
@@ -13,8 +14,8 @@ from typing import TypeVar
 import msgspec
 
 from mooring.cloud.api import Cloud
-from mooring.cloud.errors import CloudError
-from mooring.cloud.kinds import NETWORKS, ROUTERS, SECURITY_GROUPS
+from mooring.cloud.errors import CloudError, Forbidden, NotFound, RevisionMismatch
+from mooring.cloud.kinds import NETWORKS, PORTS, ROUTERS, SECURITY_GROUPS
 from mooring.controller import permissions, survey
 from mooring.controller.looking import CLOUD_SECONDS
 from mooring.controller.permissions import Permission
@@ -26,7 +27,7 @@ from mooring.core.surveyed import Owned
 from mooring.kube.api import Api
 from mooring.kube.errors import KubeError
 from mooring.kube.kinds import ACCESS_REVIEWS
-from mooring.model.cloud import ProjectId, SecurityGroup
+from mooring.model.cloud import Port, PortId, ProjectId, SecurityGroup
 from mooring.model.config import Config
 from mooring.model.kubernetes import AccessReview, AccessReviewSpec, ResourceAttributes
 from mooring.model.reports import DoctorReport
@@ -36,6 +37,8 @@ T = TypeVar("T")
 
 KUBERNETES = "Kubernetes"
 NOBODY = "nobody could be asked"
+NEVER = 0
+"""Neutron counts revisions from 1."""
 RELEASE = metadata.version("mooring")
 
 
@@ -158,7 +161,22 @@ async def _in_cloud(sources: Sources, owned: Owned | None) -> InCloud:
         await asked("groups", _groups(cloud, owned)),
         await asked("quota", cloud.quota(_project(owned))),
         unseen,
+        denied=await asked("rights", _denied(cloud, owned.gateways)),
     )
+
+
+async def _denied(cloud: Cloud, gateways: Iterable[Port]) -> dict[PortId, str]:
+    """The ports that we may not change. They are not: the change is for a revision that no port has."""
+    denied: dict[PortId, str] = {}
+    for port in gateways:
+        pairs = [{"ip_address": each.ip_address} for each in port.allowed_address_pairs]
+        try:
+            await cloud.update(PORTS, port.id, {"allowed_address_pairs": pairs}, revision=NEVER)
+        except RevisionMismatch:
+            continue
+        except (Forbidden, NotFound) as error:  # Neutron hides from some what they may not change
+            denied[port.id] = str(error)
+    return denied
 
 
 async def _groups(cloud: Cloud, owned: Owned) -> tuple[SecurityGroup, ...]:

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from mooring.core.cleaning import Pair
 from mooring.core.surveyed import Owned, Survey
-from mooring.model.cloud import Network, Port, Quota, Router, SecurityGroup, Usage
+from mooring.model.cloud import Network, Port, PortId, Quota, Router, SecurityGroup, Usage
 from mooring.model.reports import Finding
 
 EXTENSIONS: Mapping[str, str] = {
@@ -43,6 +43,8 @@ class InCloud(Struct, frozen=True):
     unseen: Mapping[str, str] = {}
     asked: bool = True
     """Not, where addresses are a list: then OpenStack has nothing to do with them."""
+    denied: Mapping[PortId, str] | None = None
+    """The gateways' ports that the OpenStack user may not change, and how that was said."""
 
 
 def findings(survey: Survey | None, cloud: InCloud) -> tuple[Finding, ...]:
@@ -54,7 +56,7 @@ def findings(survey: Survey | None, cloud: InCloud) -> tuple[Finding, ...]:
         return general
     looks: tuple[Callable[[Owned, InCloud], Iterator[Finding]], ...] = (_quota, _router, _mtu)
     of_network = (each for look in looks for each in look(owned, cloud))
-    return (*general, *of_network, *_gateways(survey, owned.place.pairs_limit))
+    return (*general, *of_network, *_gateways(survey, cloud, owned.place.pairs_limit))
 
 
 def listed(survey: Survey) -> tuple[Finding, ...]:
@@ -160,13 +162,20 @@ def _mtu(owned: Owned, cloud: InCloud) -> Iterator[Finding]:
     yield Finding("MTU", not small, seen, f"give the network an MTU of at least {LEAST_MTU_IPV6}")
 
 
-def _gateways(survey: Survey, limit: int) -> Iterator[Finding]:
+def _gateways(survey: Survey, cloud: InCloud, limit: int) -> Iterator[Finding]:
     missing = {each.gateway: len(each.addresses) for each in survey.clean_up() if isinstance(each, Pair)}
     for each in survey.sights.agents:
         if each.name not in survey.gateway_ports:
             fix = f"put gateways.{each.name}.port right in the configuration, or take the gateway out of it"
             yield Finding(f"port of {each.name}", well=False, seen="is not there", fix=fix)
     for name, port in survey.gateway_ports.items():
+        if cloud.denied is not None:
+            why = cloud.denied.get(port.id, "")
+            fix = (
+                "give the OpenStack user the role of a member in the project of this port, or have its operators "
+                "let it be changed: Neutron's policy update_port:allowed_address_pairs"
+            )
+            yield Finding(f"rights to port of {name}", not why, why or "may be changed", fix)
         fix = f"openstack port set --enable-port-security {port.id}: else Neutron takes no address pairs for it"
         seen = "port security is on" if port.port_security_enabled else "port security is off"
         yield Finding(f"port of {name}", port.port_security_enabled, seen, fix)
