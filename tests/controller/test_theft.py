@@ -62,11 +62,7 @@ class Cluster:
                     service = changed(service, {names.MANAGED: "true"}, finalizers=(names.FINALIZER,))
                 case MakePort(family, address, subnet, network):
                     try:
-                        await self._ports.make(
-                            Wish(family, address, subnet, network),
-                            namespace=service.metadata.namespace,
-                            shown=self.picture.shown(),
-                        )
+                        await self._ports.make(Wish(family, address, subnet, network), self.picture.beside(service))
                     except CloudError:
                         break
                     self.picture.offer()

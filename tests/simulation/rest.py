@@ -94,6 +94,21 @@ def _wanted_are_served(truth: Truth) -> Iterator[str]:
             if not wants.serves(gateway, service, truth):
                 yield f"{gateway.name} does not serve all of {service.name}"
             yield from _wrong_backends(gateway, service, truth)
+        yield from _kept_as_its_owner_wants(service, truth)
+
+
+def _kept_as_its_owner_wants(service: Service, truth: Truth) -> Iterator[str]:
+    """What is to stay says so, and for whom; what is no longer to stay does not."""
+    ports = wants.ports_of(service)
+    said = service.metadata.annotations.get(names.KEEP)
+    alone = not any(
+        set(ports) & set(wants.ports_of(each)) for each in truth.services.values() if each.name != service.name
+    )
+    for each in (each for each in truth.floating_ips.values() if each.port_id in ports):
+        if said == "true" and not {names.KEEP_TAG, f"{names.NAMESPACE_TAG}{service.name.namespace}"} <= set(each.tags):
+            yield f"{service.name} wants to keep {each.floating_ip_address}, which has the tags {each.tags}"
+        if said == "false" and alone and names.KEEP_TAG in each.tags and names.FOUND_TAG not in each.tags:
+            yield f"{service.name} does not want to keep {each.floating_ip_address}, which has the tags {each.tags}"
 
 
 def _has_what_it_wants(truth: Truth, service: Service, shown: list[str], public: list[str]) -> Iterator[str]:
@@ -213,10 +228,10 @@ def _nothing_is_left_in_neutron(truth: Truth, needed: set[PortId], *, untagged: 
         if port.id not in needed:
             yield f"port {port.id} is left, and nobody needs it"
     for floating_ip in public.values():
-        if floating_ip.port_id not in needed:
+        if floating_ip.port_id not in needed and not _is_kept(floating_ip):
             yield f"floating IP {floating_ip.id} is left, and nobody needs it"
     for each, tags in [(port.id, port.tags) for port in ours.values()] + [(ip.id, ip.tags) for ip in public.values()]:
-        if names.TAG not in tags and each not in untagged:
+        if names.TAG not in tags and names.KEEP_TAG not in tags and each not in untagged:
             yield f"{each} does not bear our tag"
     allowed = {each.ip_address for port in ours.values() for each in port.fixed_ips} | {PAIR_OF_OTHERS}
     waiting = (port for port in ours.values() if port.id in untagged)

@@ -258,6 +258,20 @@ async def _lost_all(world: World, _chance: random.Random) -> None:
     user.take_off("mail")
 
 
+async def _keep(world: World, _chance: random.Random) -> None:
+    """Floating IPs that are to stay: one is taken off its port, one is no longer to stay; then one Service goes."""
+    user = User(world)
+    for name in ("web", "shop"):
+        user.expose(name, "80/TCP", annotations={names.KEEP: "true"})
+    await user.wait(3.0)
+    user.take_off("web")
+    user.annotate("shop", names.KEEP, "false")
+    await user.wait(3.0)
+    user.delete("web")
+    await user.wait(1.0)
+    user.expose("late", "80/TCP", annotations={names.KEEP: "true"})
+
+
 async def _lost_plain(world: World, _chance: random.Random) -> None:
     """Where addresses are reached without floating IPs, an operator deletes the port of a Service."""
     world.without_floating_ips()
@@ -625,6 +639,7 @@ SCENARIOS = {
         Scenario("lost", _lost, addresses=2),
         Scenario("lost-all", _lost_all, depends=True),
         Scenario("lost-plain", _lost_plain),
+        Scenario("keep", _keep),
         Scenario("two-lease-gone", _lease_gone, controllers=2, addresses=1),
         Scenario("restored", _restored),
         Scenario("two-restored", _restored, controllers=2),

@@ -68,8 +68,8 @@ class Deeds:
     async def _do_in_cloud(self, service: Service, step: MakePort | PutBack | Keep | DoNotKeep) -> None:
         match step:
             case MakePort(family, address, subnet, floating_network):
-                wish, namespace = Wish(family, address, subnet, floating_network), service.metadata.namespace
-                await self._ports.make(wish, namespace=namespace, shown=self._picture.shown())
+                wish = Wish(family, address, subnet, floating_network)
+                await self._ports.make(wish, self._picture.beside(service))
                 self._picture.offer()
             case PutBack(port, floating_ip):
                 await self._ports.put_back(port, floating_ip)

@@ -12,7 +12,7 @@ from mooring.cloud.api import Cloud
 from mooring.cloud.kinds import FLOATING_IPS, PORTS, Kind
 from mooring.controller.troubles import NotToBeHad
 from mooring.core import addresses
-from mooring.core.addresses import Addresses, Origin
+from mooring.core.addresses import Addresses, Beside, Origin
 from mooring.core.cleaning import CleaningStep, Doom, Fate, Label, Pair, Remove, Rescue, Unpair
 from mooring.core.wishes import Wish
 from mooring.model import names
@@ -60,23 +60,23 @@ class Ports:
         except errors.CloudError:
             self._addresses.quota = None
 
-    async def make(self, wish: Wish, *, namespace: str, shown: frozenset[str]) -> None:
+    async def make(self, wish: Wish, beside: Beside) -> None:
         """Bring a new address into being, or complete one that was begun. Our mark is in each call that makes.
 
-        The floating IP comes last: who has one is served by gateways that may use the port's address. `namespace`: of
-        who wishes it; `shown`: the addresses that Services show, which are nobody else's.
+        The floating IP comes last: who has one is served by gateways that may use the port's address.
         """
         self.known = False
         origin, address = self._place.origin(wish), wish.address
         network = origin.floating_network
-        reserved = await self._reserved(address, origin, namespace) if network and address else None
-        port = self._addresses.begun(origin, address) or await self._make_port(origin, "" if network else address)
+        reserved = await self._reserved(address, origin, beside.namespace) if network and address else None
+        begun = self._addresses.begun(origin, address, taken=beside.taken)
+        port = begun or await self._make_port(origin, "" if network else address)
         for gateway in self._addresses.unpaired(port):
             await self._pair(gateway, add=self._address(port))
         if reserved is not None:
             await self._attach(reserved, port)
         elif network and self._addresses.origin(port).floating_network is None:
-            await self._float(network, port, shown)
+            await self._float(network, port, beside.shown)
         self.known = True
 
     async def put_back(self, port: PortId, floating_ip: FloatingIpId) -> None:

@@ -106,6 +106,16 @@ class Place(Struct, frozen=True):
         return mark.dump(self.cluster)
 
 
+class Beside(Struct, frozen=True):
+    """Who wants a new address, and what is others'."""
+
+    namespace: str = ""
+    shown: frozenset[str] = frozenset()
+    """The addresses that Services show."""
+    taken: frozenset[PortId] = frozenset()
+    """The ports that others have."""
+
+
 class Addresses:
     """Mutable, owned by one task."""
 
@@ -238,9 +248,13 @@ class Addresses:
         ]
         return min(free, key=lambda each: (each.created_at, each.id), default=None)
 
-    def begun(self, origin: Origin, address: str = "") -> PortId | None:
-        """A port that somebody began to make an address of and did not end; of this address, if it is its own."""
-        return min((each for each in self.all_begun() if self._becomes(each, origin, address)), default=None)
+    def begun(self, origin: Origin, address: str = "", *, taken: frozenset[PortId] = frozenset()) -> PortId | None:
+        """A port that somebody began to make an address of and did not end; of this address, if it is its own.
+
+        `taken`: those of others, which lost something, and get it back.
+        """
+        free = (each for each in self.all_begun() if each not in taken)
+        return min((each for each in free if self._becomes(each, origin, address)), default=None)
 
     def all_begun(self) -> list[PortId]:
         """Those that no gateway, or not every one, may use yet, or that nobody can reach."""

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from mooring.core import backends, choices, cleaning, endpoints, gateway_document, layers, mapping, ranges, room, wishes
-from mooring.core.addresses import Addresses
+from mooring.core.addresses import Addresses, Beside
 from mooring.core.allocation import Allocations, Wanted
 from mooring.core.backends import Known
 from mooring.core.changes import Changes
@@ -307,9 +307,13 @@ class Picture:
             return None
         return known.taken_off(each.ip for each in service.status.load_balancer.ingress)
 
-    def shown(self) -> frozenset[str]:
-        """The addresses that Services show."""
-        return frozenset(itertools.chain.from_iterable(self._shown.values()))
+    def beside(self, service: Service) -> Beside:
+        """What is others' when an address is made for a Service."""
+        return Beside(
+            service.metadata.namespace,
+            frozenset(itertools.chain.from_iterable(self._shown.values())),
+            self._allocations.used().difference(mapping.ports_of(service)),
+        )
 
     def asked_for(self, services: Iterable[Service]) -> frozenset[PortId]:
         """The ports of ours that Services ask for and may have, be it that they are about to go."""
