@@ -57,6 +57,8 @@ class Gateway(Struct):
     failing_since: float | None = None
     refusing_since: float | None = None
     failure: str = ""
+    in_doubt: bool = False
+    """It answered a document with something else than its state or why not: it may have done it."""
     turn: asyncio.Event = field(default_factory=asyncio.Event)
     look: bool = False
 
@@ -147,7 +149,7 @@ class Agents:
         answered = await self._send(gateway, newest, delta)
         if holds(gateway.state, newest):
             gateway.told, gateway.telling = newest, ()
-        elif answered:
+        elif answered and not gateway.in_doubt:
             gateway.telling = before
 
     async def _send(self, gateway: Gateway, newest: Edition, delta: Delta | None) -> bool:
@@ -313,6 +315,8 @@ class Agents:
                 obeyed = not overtaken and (document or state.held != gateway.state.held)
                 if not overtaken:
                     gateway.state, gateway.asked = state, begin
+                if document:
+                    gateway.in_doubt = False
                 self._answered(gateway, obeyed=obeyed)
                 return True
         except LeaseLost:
@@ -325,6 +329,7 @@ class Agents:
             return False
         if document:
             gateway.failing_since = None
+            gateway.in_doubt = _refusal(response) is None
             self._refused(gateway, refusal(response), since=begin)
         else:
             self._failed(gateway, request.what, refusal(response), since=begin)
@@ -366,8 +371,13 @@ def _kept(before: State, now: State, request: Request) -> State:
 
 
 def refusal(response: Response) -> str:
+    found = _refusal(response)
+    return f"it answers {response.status}" if found is None else f"{found.reason}: {found.message}"
+
+
+def _refusal(response: Response) -> Refusal | None:
+    """Why a gateway has done nothing, in its own words."""
     try:
-        refusal = msgspec.json.decode(response.body, type=Refusal)
+        return msgspec.json.decode(response.body, type=Refusal)
     except msgspec.DecodeError:
-        return f"it answers {response.status}"
-    return f"{refusal.reason}: {refusal.message}"
+        return None
