@@ -278,6 +278,7 @@ MUTANTS = (
                 "return False",
             ),
         ),
+        where="churn",
     ),
     Bug(
         "one namespace",
@@ -413,6 +414,7 @@ MUTANTS = (
                 "                pass\n            elif",
             ),
         ),
+        where="gateway-removed",
     ),
     Bug(
         "rest, families",
