@@ -166,6 +166,14 @@ def test_a_family_has_begun_ports_of_its_own() -> None:
     assert given.begun(four, "203.0.113.77") == "a", "which floating IP it gets is open"
 
 
+def test_what_others_have_and_lost_is_not_completed_for_anybody_else() -> None:
+    mine = frozenset({PortId("a"), PortId("b")})
+    given = known(port("a", "10.0.0.5"), port("b", "10.0.0.6"), floating_ip("b"), gateways=ONE)
+    four = Origin(IPV4, SUBNET, OUTSIDE)
+    assert given.begun(four) == "a"
+    assert given.begun(four, taken=mine) == "b", "a gateway more may use it, which is of use to all"
+
+
 def test_where_an_address_comes_from() -> None:
     given = known(port("a", "10.0.0.5"), port("b", "10.0.0.6"), floating_ip("a"), gateways=BOTH, outside=False)
     assert given.origin(PortId("a")) == Origin(IPV4, SUBNET, OUTSIDE)

@@ -251,9 +251,9 @@ class Addresses:
     def begun(self, origin: Origin, address: str = "", *, taken: frozenset[PortId] = frozenset()) -> PortId | None:
         """A port that somebody began to make an address of and did not end; of this address, if it is its own.
 
-        `taken`: those of others, which lost something, and get it back.
+        `taken`: those of others. If one of them cannot be reached, it lost its floating IP, and gets it back.
         """
-        free = (each for each in self.all_begun() if each not in taken)
+        free = (each for each in self.all_begun() if each not in taken or self.public(each) is not None)
         return min((each for each in free if self._becomes(each, origin, address)), default=None)
 
     def all_begun(self) -> list[PortId]:
