@@ -38,7 +38,7 @@ class Removing:
         self._keep, self._progress = keep, progress
         yield self
 
-    async def look(self) -> UninstallReport:
+    async def look(self, *, patient: bool = False) -> UninstallReport:  # noqa: ARG002 - as of the real one
         return self._first
 
     async def run(self) -> UninstallReport:

@@ -66,7 +66,7 @@ def uninstall(  # noqa: PLR0913 - its options
         raise click.UsageError("--yes goes with --delete only.")
     if delete and form == "json" and not yes:
         raise click.UsageError("--delete with -o json needs --yes: a program cannot be asked.")
-    report = looking.run(_look(ctx, path, keep=keep))
+    report = looking.run(_look(ctx, path, keep=keep, patient=delete))
     if form == "text":
         output.show(page(report, everything=everything))
     if delete and not report.clean:
@@ -82,12 +82,12 @@ def uninstall(  # noqa: PLR0913 - its options
     ctx.exit(0 if report.clean else NOT_WELL)
 
 
-async def _look(ctx: click.Context, path: Path | None, *, keep: bool) -> UninstallReport:
+async def _look(ctx: click.Context, path: Path | None, *, keep: bool, patient: bool) -> UninstallReport:
     from mooring.controller import removing  # noqa: PLC0415 - it needs much that other commands do not
 
     remove: Remove = looking.ways(ctx).remove or removing.opened
     async with remove(config_file.load_for("controller", path), keep=keep) as remover:
-        return await remover.look()
+        return await remover.look(patient=patient)
 
 
 async def _remove(ctx: click.Context, path: Path | None, *, keep: bool, form: str) -> UninstallReport:

@@ -77,9 +77,17 @@ class Remover:
         self._trouble = ""
         self._done: list[StepReport] = []
 
-    async def look(self) -> UninstallReport:
-        """What there is to do. Changes nothing."""
+    async def look(self, *, patient: bool = False) -> UninstallReport:
+        """What there is to do. Changes nothing.
+
+        `patient`: who leads by the Lease and does not renew it is gone, and is waited for.
+        """
         scene = await removal.look(self._outside.patient(), self._find, self._clock)
+        first = scene.survey.sights.leader.renewed
+        while patient and removing.why_not(scene.survey.sights, REMOVER):
+            await asyncio.sleep(PAUSE)
+            scene = await removal.look(self._outside.patient(), self._find, self._clock)
+            patient = scene.survey.sights.leader.renewed == first
         steps = _steps(scene.stages(keep=self._keep))
         return UninstallReport(
             steps,
