@@ -129,10 +129,14 @@ class Moored:
 
     def holder(self) -> str:
         """The gateway that has the addresses."""
-        waiting.until(
-            lambda: len(gateways.holders(self.lab)) == 1, seconds=20, what="one gateway to hold the addresses"
-        )
-        return gateways.holders(self.lab)[0]
+        found: list[str] = []
+
+        def one() -> bool:
+            found[:] = gateways.holders(self.lab)
+            return len(found) == 1
+
+        waiting.until(one, seconds=20, what="one gateway to hold the addresses")
+        return found[0]
 
     def leader(self) -> str:
         """The part that leads."""
