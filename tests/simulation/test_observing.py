@@ -64,7 +64,7 @@ class TestWhole:
     pytestmark = LONG
 
     def test_every_fault_at_every_point(self, name: str, whole: bool) -> None:  # noqa: FBT001 - a fixture
-        parts = range(PARTS) if whole else range(0, PARTS, 10)
+        parts = range(PARTS) if whole else range(0, PARTS, 20)
         look = functools.partial(_singles, OBSERVED[name], parts)
         holds(explore.in_parallel(look, len(parts)), f"{name}, observed, faults one at a time")
 

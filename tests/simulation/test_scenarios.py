@@ -106,8 +106,8 @@ class TestWhole:
         print(f"{name}, heard wrongly: {report.told(HEARD_WRONGLY)}")  # noqa: T201
 
     def test_every_crash_in_the_recovery_from_a_crash(self, name: str, whole: bool) -> None:  # noqa: FBT001 - a fixture
-        every = PARTS if whole else PARTS * 32
-        parts = range(PARTS) if whole else range(PARTS, PARTS * 32, PARTS * 16)  # early, and in the middle of the work
+        every = PARTS if whole else PARTS * 64
+        parts = range(PARTS) if whole else range(PARTS, PARTS * 64, PARTS * 32)  # early, and in the middle of the work
         look = functools.partial(_pairs, name, every, parts)
         holds(explore.in_parallel(look, len(parts)), f"{name}, crashes in pairs")
 
