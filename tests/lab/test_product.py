@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 
 from mooring.lab import callers, faults, lifecycle, waiting
+from mooring.lab.lab import open_lab
 from mooring.lab.progress import PlainProgress
 from tests.lab import moored, probe
 from tests.lab.gateway_path import ECHO
@@ -253,6 +254,16 @@ def test_deletion_leaves_nothing(product: Moored, tenant: Tenant) -> None:
     tenant.kubectl("delete", "service", "web", "--wait=true", "--timeout=60s")
     # what tests before this one left goes with it
     waiting.until(lambda: product.leftovers() == {}, seconds=300, what="nothing to be left", interval=2.0)
+
+
+def test_a_controller_in_a_pod_does_the_same(product: Moored, tenant: Tenant) -> None:
+    lifecycle.deploy(open_lab(product.lab.spec.name), "pod", PlainProgress())
+    try:
+        tenant.deploy("web", replicas=1)
+        moored.expose(tenant, "web")
+        assert len(answers(product, moored.address(tenant, "web"), count=3)) == 1
+    finally:
+        lifecycle.deploy(open_lab(product.lab.spec.name), "host", PlainProgress())
 
 
 def pods(tenant: Tenant, app: str) -> list[str]:
