@@ -13,7 +13,8 @@ from mooring.controller.ports import Ports
 from mooring.core import mapping, ranges
 from mooring.core.addresses import Addresses, Place
 from mooring.core.backends import Known
-from mooring.core.picture import Gateways, Picture
+from mooring.core.heard import Gateways
+from mooring.core.picture import Picture
 from mooring.core.wishes import Wish
 from mooring.model import names
 from mooring.model.cloud import PortId

@@ -7,7 +7,8 @@ from mooring.core import choices, mapping
 from mooring.core.addresses import Addresses, Place
 from mooring.core.backends import Known
 from mooring.core.choices import Choices
-from mooring.core.picture import Gateways, Picture
+from mooring.core.heard import Gateways
+from mooring.core.picture import Picture
 from mooring.core.wishes import IPV4, IPV6, Wish
 from mooring.model import names
 from mooring.model.cloud import FixedIp, FloatingIp, FloatingIpId, NetworkId, Port, PortId, ProjectId, SubnetId

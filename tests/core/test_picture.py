@@ -8,8 +8,9 @@ import pytest
 from mooring.core import gateway_document, mapping, ranges
 from mooring.core.addresses import Addresses, Place
 from mooring.core.backends import Known
+from mooring.core.heard import Gateways, acknowledged
 from mooring.core.nodes import Usable
-from mooring.core.picture import Gateways, Picture, acknowledged
+from mooring.core.picture import Picture
 from mooring.model import names
 from mooring.model.cloud import AddressPair, FixedIp, NetworkId, Port, PortId, ProjectId, SubnetId
 from mooring.model.gateway import Backend, Forward

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from mooring.core import explaining, gateway_document, mapping, ranges
 from mooring.core.addresses import Addresses, Place
 from mooring.core.backends import Known
+from mooring.core.heard import Gateways, acknowledged
 from mooring.core.mapping import Seen
-from mooring.core.picture import Gateways, Picture, acknowledged
+from mooring.core.picture import Picture
 from mooring.model import names
 from mooring.model.cloud import NetworkId, PortId
 from mooring.model.kubernetes import (

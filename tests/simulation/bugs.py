@@ -67,7 +67,7 @@ BUGS = (
         "B5",
         "ports are given out by their number, whatever the protocol",
         (
-            (PICTURE, "Forward, LeftOut\n", "Forward, Key, LeftOut\n"),
+            (PICTURE, "import Forward\n", "import Forward, Key\n"),
             (PICTURE, "mapping.keys(service)", "tuple(Key('any', key.port) for key in mapping.keys(service))"),
         ),
     ),

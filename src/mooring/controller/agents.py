@@ -18,8 +18,8 @@ from mooring.controller.fence import LeaseLost
 from mooring.controller.probes import Probing
 from mooring.core import gateway_document, probing, roster
 from mooring.core.editions import Edition
+from mooring.core.heard import Unheeding
 from mooring.core.history import History
-from mooring.core.picture import Unheeding
 from mooring.core.roster import GRACE, Acknowledged, Conduct
 from mooring.model.gateway import Delta, Heartbeat, Held, LeftOut, Probes, Refusal, State, Vrrp
 from mooring.wire.http import NoAnswer, NotSent, Request, Response, Sender

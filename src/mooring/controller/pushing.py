@@ -3,9 +3,9 @@
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 from mooring.controller.agents import Agents
-from mooring.core import editions, picture
+from mooring.core import editions, heard
 from mooring.core.editions import Forwards
-from mooring.core.picture import Gateways
+from mooring.core.heard import Gateways
 from mooring.kube.election import Term
 from mooring.model.gateway import Forward
 from mooring.model.kubernetes import Service
@@ -38,7 +38,7 @@ class Pushing:
 
     def told(self, service: Service, wanted: Iterable[Forward]) -> bool:
         """Whether the newest edition says this of a Service, be it that it is gone."""
-        return self._agents.told().get(str(service.name), frozenset()) == picture.places(wanted)
+        return self._agents.told().get(str(service.name), frozenset()) == heard.places(wanted)
 
     async def overtaken(self) -> bool:
         """Whether a gateway has something newer than all that we have. What is told next goes before that."""

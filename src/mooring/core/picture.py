@@ -10,18 +10,31 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 import msgspec
 from msgspec import Struct
 
-from mooring.core import backends, choices, cleaning, endpoints, gateway_document, layers, mapping, ranges, room, wishes
+from mooring.core import (
+    backends,
+    choices,
+    cleaning,
+    endpoints,
+    gateway_document,
+    heard,
+    layers,
+    mapping,
+    ranges,
+    room,
+    wishes,
+)
 from mooring.core.addresses import Addresses, Beside
 from mooring.core.allocation import Allocations, Wanted
 from mooring.core.backends import Known
 from mooring.core.changes import Changes
+from mooring.core.heard import Gateways
 from mooring.core.layers import Layer
 from mooring.core.mapping import Leg, Seen
 from mooring.core.wishes import Refused, Wish
 from mooring.model.cloud import FloatingIpId, PortId
-from mooring.model.gateway import Document, Forward, LeftOut
+from mooring.model.gateway import Forward
 from mooring.model.kubernetes import Name, Service
-from mooring.model.reasons import Reason, Verdict
+from mooring.model.reasons import Reason
 
 GROUPS: Mapping[str, Callable[[Name], str]] = {
     "namespace": lambda name: name.namespace,
@@ -33,86 +46,7 @@ GROUPS: Mapping[str, Callable[[Name], str]] = {
 
 BACK = "Wait: it is taken back within a minute"
 ASK_FOR_NONE = "Ask for no address, or have the operator set addresses.wishes"
-SEE_AGENT = "See the log of its agent; it is told again by itself"
 ASK_FOR_ANOTHER = "Ask for another address, or for none"
-
-
-class Unheeding(Struct, frozen=True):
-    """A gateway that answers, and does not do what it is told."""
-
-    gateway: str
-    why: str
-    serves: Mapping[str, frozenset[tuple[str, str, int]]] = {}
-    """By Service what it is known to serve."""
-    counts: bool = False
-    """It holds the addresses, and so its Services cannot do without it."""
-
-
-class Gateways(Struct, frozen=True):
-    """What the gateways say: what all live ones have acknowledged, by Service, and whether there is a live one."""
-
-    acknowledged: Mapping[str, frozenset[tuple[str, str, int]]] | None = None
-    live: bool = True
-    holder: bool = True
-    """One of the live ones holds the addresses; else packets go to one of which nothing is known."""
-    left_out: Mapping[str, tuple[str, LeftOut]] = {}
-    """What one of the live ones does not serve of what it acknowledged: by Service, which gateway, and what."""
-    snat: frozenset[str] = frozenset()
-    """Whom backends see, by what the live ones say of themselves."""
-    unheeding: tuple[Unheeding, ...] = ()
-    """Those that answer and do not do what they are told."""
-
-    def serve(self, service: Service, wanted: tuple[Forward, ...]) -> bool:
-        """Whether they do what a Service wants, be it that it is gone. Endpoints may lag behind for a moment."""
-        if self.acknowledged is None:
-            return False
-        if self.refused(service):
-            return False
-        known = self.acknowledged.get(str(service.name), frozenset()) == places(wanted)
-        return known and ((self.live and self.holder) or not wanted)
-
-    def refused(self, service: Service) -> tuple[str, LeftOut] | None:
-        """Which gateway does not serve a part of a Service at all, and why."""
-        found = self.left_out.get(str(service.name))
-        return found if found is not None and not found[1].backend else None
-
-    def behind(self, service: Service, wanted: tuple[Forward, ...], *, counting: bool) -> Unheeding | None:
-        """Which gateway does not do what it is told, and lacks what a Service wants."""
-        name, told = str(service.name), places(wanted)
-        behind = (each for each in self.unheeding if each.serves.get(name, frozenset()) != told)
-        return next((each for each in behind if each.counts is counting), None)
-
-
-def places(forwards: Iterable[Forward]) -> frozenset[tuple[str, str, int]]:
-    return frozenset((each.address, each.protocol, each.port) for each in forwards)
-
-
-def acknowledged(document: Document) -> dict[str, frozenset[tuple[str, str, int]]]:
-    """What gateways that hold a document have acknowledged, by Service."""
-    found: dict[str, list[Forward]] = {}
-    for each in document.forwards:
-        found.setdefault(each.service, []).append(each)
-    return {service: places(forwards) for service, forwards in found.items()}
-
-
-def _left_out(gateways: Gateways, service: Service) -> Iterator[str]:
-    found = gateways.left_out.get(str(service.name))
-    if found is not None and found[1].backend:
-        yield f"{found[0]}: {found[1].message}"
-
-
-def _refused(gateways: Gateways, service: Service, wanted: tuple[Forward, ...]) -> tuple[str, str] | None:
-    if found := gateways.refused(service):
-        return f"Gateway {found[0]} does not serve it: {found[1].message}", found[1].advice
-    behind = gateways.behind(service, wanted, counting=True)
-    return (f"Gateway {behind.gateway} does not do what it is told: {behind.why}", SEE_AGENT) if behind else None
-
-
-def _without(gateways: Gateways, service: Service, wanted: tuple[Forward, ...]) -> Iterator[Verdict]:
-    """It is served, and one gateway less can take over."""
-    if behind := gateways.behind(service, wanted, counting=False):
-        fact = f"Gateway {behind.gateway} does not do what it is told, and cannot take over: {behind.why.rstrip('.')}"
-        yield Verdict(Reason.GATEWAY_REFUSES, fact, SEE_AGENT, well=True)
 
 
 class _Made(Struct, frozen=True):
@@ -228,12 +162,15 @@ class Picture:
             live=gateways.live,
             holder=gateways.holder,
             endpoints=all(each.backends for each in wanted),
-            left_out=(*(endpoints.left_out(known.slices) if layer == "pod" else ()), *_left_out(gateways, service)),
+            left_out=(
+                *(endpoints.left_out(known.slices) if layer == "pod" else ()),
+                *heard.left_out(gateways, service),
+            ),
             remarks=(
                 *backends.remarks(service, wanted, known, layer, gateways.snat),
-                *_without(gateways, service, wanted),
+                *heard.without(gateways, service, wanted),
             ),
-            refused=_refused(gateways, service, wanted),
+            refused=heard.refused(gateways, service, wanted),
             ip_mode=self.addresses.place.services.ip_mode,
         )
 

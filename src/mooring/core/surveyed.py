@@ -11,12 +11,13 @@ from functools import cached_property
 import msgspec
 from msgspec import Struct
 
-from mooring.core import claims, cleaning, endpoints, explaining, gateway_document, mapping, nodes, picture, probing
+from mooring.core import claims, cleaning, endpoints, explaining, gateway_document, heard, mapping, nodes, probing
 from mooring.core.addresses import Addresses, Place
 from mooring.core.backends import Known
 from mooring.core.cleaning import CleaningStep, Doom, Remove
+from mooring.core.heard import Gateways, Unheeding
 from mooring.core.mapping import Seen
-from mooring.core.picture import Gateways, Picture, Unheeding
+from mooring.core.picture import Picture
 from mooring.core.roster import Acknowledged
 from mooring.model import names
 from mooring.model.cloud import FloatingIp, Port, PortId, Quota, SecurityGroup, Subnet
@@ -155,7 +156,7 @@ class Survey:
     def gateways(self) -> Gateways:
         if self.document is None:
             return Gateways(None, live=bool(self.answering), holder=self._holder)
-        told = picture.acknowledged(self.document)
+        told = heard.acknowledged(self.document)
         unheeding = tuple(self._unheeding(told))
         spared = {each.gateway for each in unheeding if not each.counts}
         return Gateways(
