@@ -32,6 +32,7 @@ FENCE = re.compile(r"(?P<indent> *)(?P<ticks>`{3,})(?P<language>[^`\s]*)[^`]*")
 MARK = re.compile(r" *<!-- (?P<kind>run|lab|moored|walk|shown|file)(?:: (?P<note>.+))? -->")
 EXIT = re.compile(r"exit (\d+)")
 HOST = re.compile(r"gw\d+")
+LOOK = re.compile(r"(mooring (status|plan|doctor|why|who|gateway list)|kubectl get)\b[^|>]*")
 COMMANDS = ("run", "lab", "moored", "walk", "shown")
 SHELLS = ("bash", "sh", "shell", "zsh", "shell-session")
 
@@ -44,6 +45,11 @@ class Command(msgspec.Struct, frozen=True):
     exit_code: int = 0
     host: str = ""
     """The gateway on whose host it is to be run; else where people work."""
+
+    @property
+    def looks(self) -> bool:
+        """Whether it changes nothing, and so may be asked again until what it shows has come about."""
+        return LOOK.fullmatch(self.text) is not None
 
 
 class Block(msgspec.Struct, frozen=True):

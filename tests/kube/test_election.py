@@ -129,6 +129,60 @@ def test_who_stops_hands_over_at_once() -> None:
     run_virtually(scene())
 
 
+def annotate(server: KubeTwin) -> None:
+    """As `mooring gateway drain` does."""
+    body = msgspec.json.encode({"metadata": {"annotations": {"note": "of somebody else"}}})
+    server.handle(Request("annotate", "PATCH", PATH, headers={"content-type": MERGE}, body=body))
+
+
+@pytest.mark.parametrize("deaf", [False, True])
+def test_who_stops_hands_over_although_somebody_has_just_written_on_the_lease(*, deaf: bool) -> None:
+    async def scene() -> None:
+        server = twin()
+        first, second = await first_and_second(server)
+        first.wire.deaf = deaf
+        server.end_watches()
+        await asyncio.sleep(0.1)
+        annotate(server)
+        await asyncio.sleep(0.1)
+        await first.stop()
+        await asyncio.sleep(2.0)
+        assert second.leads
+
+    run_virtually(scene())
+
+
+def test_who_stops_while_it_renews_hands_over_at_once() -> None:
+    async def scene() -> None:
+        first, second = await first_and_second(twin())
+        await asyncio.sleep(2.5)
+        first.wire.answers_take = 1.0
+        await asyncio.sleep(1.0)  # the renewal of the fifth second is done, and not yet answered
+        await first.stop()
+        await asyncio.sleep(0.1)
+        assert second.leads
+
+    run_virtually(scene())
+
+
+def test_who_stops_while_it_takes_the_lease_hands_over_at_once() -> None:
+    async def scene() -> None:
+        server = twin()
+        first, second = await first_and_second(server)
+        second.wire.answers_take = 1.0
+        await first.stop()
+        await asyncio.sleep(0.5)
+        assert stored(server).spec.holder_identity == "second"
+        assert not second.leads
+        third = Candidate(server, "third")
+        await asyncio.sleep(0.1)
+        await second.stop()
+        await asyncio.sleep(0.1)
+        assert third.leads
+
+    run_virtually(scene())
+
+
 def test_who_dies_is_followed_when_its_lease_has_run_out() -> None:
     async def scene() -> None:
         first, second = await first_and_second(twin())

@@ -101,7 +101,8 @@ class Election:
                 try:
                     await self._lead(term, lead)
                 finally:
-                    await self._release(term)
+                    if term.held():
+                        await self._release(term.version)
         finally:
             follower.cancel()
 
@@ -120,6 +121,9 @@ class Election:
             self._changed.clear()
             try:
                 term = await self._try(self._newest())
+            except asyncio.CancelledError:
+                await self._release()  # what was on its way may have made it ours
+                raise
             except (errors.Conflict, errors.AlreadyExists):
                 await self._look()  # somebody was faster
             except errors.NotFound:
@@ -221,14 +225,25 @@ class Election:
         term.notes = lease.metadata.annotations
         self._highest = max(self._highest, epoch)
 
-    async def _release(self, term: Term) -> None:
-        """Let the next one lead at once. When it does not work, the Lease runs out."""
-        if not term.held():
-            return
+    async def _release(self, version: str = "") -> None:
+        """Let the next one lead at once. When it does not work, the Lease runs out.
+
+        Who does not know the version, or was not the last to write, looks first whether it is ours.
+        """
         with contextlib.suppress(errors.KubeError, TimeoutError):
             async with asyncio.timeout(self._renewal):
-                change = {"spec": {"holderIdentity": ""}}
-                await self._api.patch(LEASES, self._lease, change, version=term.version)
+                if version and await self._free(version):
+                    return
+                lease = await self._api.get(LEASES, self._lease)
+                if lease.spec.holder_identity == self._identity:
+                    await self._free(lease.metadata.resource_version)
+
+    async def _free(self, version: str) -> bool:
+        try:
+            await self._api.patch(LEASES, self._lease, {"spec": {"holderIdentity": ""}}, version=version)
+        except errors.Conflict:
+            return False
+        return True
 
     async def _patch(
         self, version: str, epoch: int, *, transitions: int | None = None, notes: Mapping[str, str] | None = None
@@ -260,7 +275,10 @@ class Election:
         self._check(after)
 
     def _check(self, lease: Lease | None) -> None:
-        """End the term if what was seen ends it. What is older than our own last write says nothing about it."""
+        """End the term if what was seen ends it, or know what others wrote on the Lease.
+
+        What is older than our own last write says nothing.
+        """
         if self._leading is None:
             return
         term, renewing = self._leading
@@ -268,7 +286,7 @@ class Election:
             term.lose()
             renewing.cancel()
         elif lease is not None and int(lease.metadata.resource_version) > int(term.version):
-            term.notes = lease.metadata.annotations  # somebody else wrote on it
+            term.version, term.notes = lease.metadata.resource_version, lease.metadata.annotations
 
     def _takes(self, lease: Lease, term: Term) -> bool:
         newer = int(lease.metadata.resource_version) > int(term.version)
