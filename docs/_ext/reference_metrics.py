@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import Metric
 
 from mooring.agent import main as agent
+from mooring.agent.counting import Counting
 from mooring.agent.host import Filter
 from mooring.agent.metrics import GatewayCollector
 from mooring.agent.metrics import Metrics as AgentMetrics
@@ -116,7 +117,8 @@ def _agent(registry: CollectorRegistry) -> None:
     for each in (metrics.documents, metrics.seconds, metrics.heartbeats):
         each.labels("outcome")
     gateway = agent.build(Config(forwarding=Forwarding(counters="endpoints")), logs.make(Log(), sys.stderr))
-    registry.register(GatewayCollector(gateway, cast("Filter", NothingCounted()), certificate_ends=lambda: 0.0))
+    counting = Counting(gateway.rules, cast("Filter", NothingCounted()))
+    registry.register(GatewayCollector(gateway, counting, certificate_ends=lambda: 0.0))
 
 
 def _family(found: Metric) -> Family:

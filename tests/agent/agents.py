@@ -11,7 +11,8 @@ import aiohttp
 import prometheus_client
 from msgspec import Struct
 
-from mooring.agent.app import LARGEST_DOCUMENT, app
+from mooring.agent.app import LARGEST_DOCUMENT, Limits, app
+from mooring.agent.counting import Counting
 from mooring.agent.gateway import Choices, Gateway
 from mooring.agent.metrics import GatewayCollector, Metrics
 from mooring.core.vrrp import Vrrp
@@ -67,10 +68,11 @@ async def running(
     gateway.start()
     registry = prometheus_client.CollectorRegistry()
     metrics = Metrics(registry)
-    registry.register(GatewayCollector(gateway, machine.kernel, certificate_ends=lambda: 0.0))
+    counting = Counting(gateway.rules, machine.kernel)
+    registry.register(GatewayCollector(gateway, counting, certificate_ends=lambda: 0.0))
     with ThreadPoolExecutor(1) as hand:
         async with (
-            serving.serving(app(gateway, hand, metrics, largest=largest), "127.0.0.1:0", tls=tls) as port,
+            serving.serving(app(gateway, hand, metrics, counting, Limits(largest)), "127.0.0.1:0", tls=tls) as port,
             serving.serving(serving.monitoring(registry, gateway.ready), "127.0.0.1:0") as plain,
         ):
             yield Running(gateway, machine, f"https://127.0.0.1:{port}", f"http://127.0.0.1:{plain}")

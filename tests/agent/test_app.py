@@ -15,7 +15,19 @@ from mooring.agent.app import LARGEST_CLIENTS, Turns
 from mooring.core import gateway_document
 from mooring.host.keepalived import KeepalivedError
 from mooring.host.nftables import NftError
-from mooring.model.gateway import Backend, Clients, Document, Forward, Heartbeat, Held, Refusal, Remembered, State
+from mooring.model.gateway import (
+    Backend,
+    Clients,
+    Counted,
+    Counters,
+    Document,
+    Forward,
+    Heartbeat,
+    Held,
+    Refusal,
+    Remembered,
+    State,
+)
 from tests.agent.agents import Certificates, Running, client, running
 from tests.patience import until
 
@@ -265,6 +277,27 @@ def test_the_rest_is_told_where_the_kernel_does_not_say_what_it_counted(certific
 
 
 STICKY = msgspec.structs.replace(WEB, affinity=600)
+
+
+def test_counters_are_told_or_why_not(certificates: Certificates) -> None:
+    async def scene(session: aiohttp.ClientSession, agent: Running) -> None:
+        async def counters() -> tuple[int, bytes]:
+            async with session.get(f"{agent.url}/v1/counters") as response:
+                return response.status, await response.read()
+
+        assert await counters() == (200, b'{"counted":[]}')
+        await put(session, agent, msgspec.json.encode(document(1, WEB)))
+        agent.machine.kernel.passed = 7
+        status, body = await counters()
+        assert status == 200
+        [counted] = msgspec.json.decode(body, type=Counters).counted
+        assert counted == Counted(WEB.service, WEB.address, WEB.protocol, WEB.port, 7)
+        agent.machine.kernel.spoil({})
+        status, body = await counters()
+        assert status == 500
+        assert msgspec.json.decode(body, type=Refusal).reason == "RulesRefused"
+
+    play(certificates, scene)
 
 
 def test_clients_are_told_and_taken(certificates: Certificates) -> None:

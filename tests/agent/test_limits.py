@@ -19,7 +19,8 @@ import msgspec
 import prometheus_client
 import pytest
 
-from mooring.agent.app import LARGEST_DOCUMENT, SLOWEST, app
+from mooring.agent.app import LARGEST_DOCUMENT, SLOWEST, Limits, app
+from mooring.agent.counting import Counting
 from mooring.agent.gateway import Choices, Gateway
 from mooring.agent.metrics import GatewayCollector, Metrics
 from mooring.core import gateway_document
@@ -57,10 +58,11 @@ async def limited(
     gateway.start()
     registry = prometheus_client.CollectorRegistry()
     metrics = Metrics(registry)
-    registry.register(GatewayCollector(gateway, machine.kernel, certificate_ends=lambda: 0.0))
+    counting = Counting(gateway.rules, machine.kernel)
+    registry.register(GatewayCollector(gateway, counting, certificate_ends=lambda: 0.0))
     monitoring = serving.monitoring(registry, gateway.ready)
     with ThreadPoolExecutor(1) as hand:
-        served = app(gateway, hand, metrics, largest=largest, slowest=slowest)
+        served = app(gateway, hand, metrics, counting, Limits(largest, slowest))
         async with (
             serving.serving(served, "127.0.0.1:0", tls=tls, patience=HURRY) as port,
             serving.serving(monitoring, "127.0.0.1:0", patience=HURRY) as plain,

@@ -32,6 +32,7 @@ from structlog.typing import FilteringBoundLogger
 
 from mooring.agent import certificates as certificates_in_use
 from mooring.agent.app import app
+from mooring.agent.counting import Counting
 from mooring.agent.gateway import Choices, Gateway
 from mooring.agent.metrics import GatewayCollector, Metrics
 from mooring.cli import logs
@@ -339,10 +340,11 @@ async def speaking(log: FilteringBoundLogger, tls: certificates_in_use.Certifica
     gateway.start()
     registry = prometheus_client.CollectorRegistry()
     metrics = Metrics(registry)
-    registry.register(GatewayCollector(gateway, machine.kernel, certificate_ends=lambda: tls.ends))
+    counting = Counting(gateway.rules, machine.kernel)
+    registry.register(GatewayCollector(gateway, counting, certificate_ends=lambda: tls.ends))
     with ThreadPoolExecutor(1) as hand:
         async with (
-            serving.serving(app(gateway, hand, metrics), "127.0.0.1:0", tls=tls.context) as port,
+            serving.serving(app(gateway, hand, metrics, counting), "127.0.0.1:0", tls=tls.context) as port,
             serving.serving(serving.monitoring(registry, gateway.ready), "127.0.0.1:0") as plain,
         ):
             yield Running(gateway, machine, f"https://127.0.0.1:{port}", f"http://127.0.0.1:{plain}")

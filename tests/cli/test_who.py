@@ -4,11 +4,13 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from mooring.controller import survey as surveying
 from mooring.core import reporting, whose
 from mooring.core.surveyed import Survey
 from mooring.core.whose import Asked
+from mooring.model.gateway import Counted
 from mooring.model.reports import WhoReport
 from tests.looking import blind, mooring, seeing
 from tests.simulation.user import User
@@ -21,6 +23,8 @@ async def _served(world: World) -> Survey:
     user.expose("web", "80/TCP")
     user.pods("web", "10.244.1.5")
     await user.wait(15.0)
+    for number, gateway in enumerate(world.gateways.values(), start=1):
+        gateway.machine.kernel.passed = 20 * number
     return await look_around(world)
 
 
@@ -37,12 +41,38 @@ def test_an_address_of_ours(survey: Survey, tmp_path: Path) -> None:
     assert lines[0] == f"{address.public}: Mooring's."
     assert lines[1].startswith(f"Address {address.public}, floating IP ")
     assert lines[2] == f"Gateways serve {address.inner}, port {address.port}."
-    assert "shop/web  80/TCP  served  Programmed" in lines
+    assert "shop/web  80/TCP  served  Programmed  60" in lines
     assert [line.split() for line in lines if line.startswith("g")] == [
         ["g1", "yes", "yes", "yes", "0"],
         ["g2", "no", "yes", "yes", "0"],
     ]
-    assert "mooring_service_connections_total" in lines[-1]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "shown"),
+    [
+        ((), ["shop/web", "80/TCP", "served", "Programmed", "unknown"]),
+        ((7,), ["shop/web", "80/TCP", "served", "Programmed", "7"]),
+        ((7, 100, 2000), ["shop/web", "80/TCP", "served", "Programmed", "7", "100", "2000"]),
+    ],
+)
+def test_what_gateways_count(survey: Survey, numbers: tuple[int, ...], shown: list[str], tmp_path: Path) -> None:
+    """Of what other Services, ports and addresses were asked for, nothing is told; nor of who does not say."""
+    [address] = reporting.status(survey).addresses
+    elsewhere = (
+        Counted("shop/web", address.inner, "TCP", 81, 5),
+        Counted("shop/web", address.inner, "UDP", 80, 5),
+        Counted("shop/web", "10.0.0.99", "TCP", 80, 5),
+        Counted("shop/other", address.inner, "TCP", 80, 5),
+    )
+    here = (Counted("shop/web", address.inner, "TCP", 80, *numbers),) if numbers else ()
+    first, second = survey.sights.agents
+    agents = (replace(first, counted=(*elsewhere, *here)), replace(second, counted=None))
+    found = Survey(replace(survey.sights, agents=agents))
+    run = mooring(seeing(found), tmp_path, "who", f"{address.public}:80")
+    assert run.exit_code == 0
+    [row] = [line.split() for line in run.output.splitlines() if line.startswith("shop/")]
+    assert row == shown
 
 
 def test_a_port_that_nobody_has(survey: Survey, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from mooring.model import names
 from mooring.model.errors import StartRefused
 from mooring.model.kubernetes import Lease, LeaseSpec, Meta, Name
 from mooring.model.reports import ServiceReport, StatusReport
+from mooring.wire.http import Request, Response
 from tests.simulation.explore import ByChance, Scripted
 from tests.simulation.loop import run_virtually
 from tests.simulation.scenarios import SCENARIOS
@@ -394,6 +395,23 @@ def test_nothing_at_all() -> None:
     report = reporting.status(run_virtually(deeds()))
     assert report.problems[0].startswith("Nobody leads: no Lease is held.")
     assert report.services == ()
+
+
+def test_an_agent_that_does_not_know_the_question_for_counters() -> None:
+    async def deeds(world: World) -> Survey:
+        def older(request: Request) -> Response:
+            if request.path == "/v1/counters":
+                return Response(404, {}, b"Not Found")
+            return world.gateways["g2"].handle(request)
+
+        there = sources(world)
+        agents = {**there.agents, "g2": Door(older)}
+        return await survey.survey(msgspec.structs.replace(there, agents=agents, around=True))
+
+    first, second = scene(deeds).sights.agents
+    assert first.counted == ()
+    assert second.counted is None
+    assert second.state is not None
 
 
 def test_gateways_that_share_the_addresses_may_all_hold_some() -> None:

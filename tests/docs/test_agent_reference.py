@@ -10,13 +10,15 @@ import pytest
 from starlette.routing import Route
 
 from mooring.agent import app, main
+from mooring.agent.counting import Counting
 from mooring.agent.metrics import Metrics
 from mooring.core.gateway_checks import Reason
 from mooring.core.told import Told
 from mooring.host import journal, settings
 from mooring.host.keepalived_files import Files
+from mooring.host.nftables import Nftables
 from mooring.model.config import Config
-from mooring.model.gateway import Clients, Delta, Document, Heartbeat, Probes, Refusal, State, Vrrp
+from mooring.model.gateway import Clients, Counters, Delta, Document, Heartbeat, Probes, Refusal, State, Vrrp
 from tests.docs import blocks
 from tests.silent import SILENT
 
@@ -32,6 +34,7 @@ EXAMPLES = {each.note: "\n".join(each.lines) for each in blocks.blocks(PAGE, "ag
         ("heartbeat.json", Heartbeat),
         ("state.json", State),
         ("clients.json", Clients),
+        ("counters.json", Counters),
         ("probes.json", Probes),
         ("refusal.json", Refusal),
     ],
@@ -55,7 +58,12 @@ def test_an_agent_would_take_the_document() -> None:
 def test_every_path_stands_there() -> None:
     gateway = main.build(Config(), SILENT)
     with ThreadPoolExecutor(1) as hand:
-        served = app.app(gateway, hand, Metrics(prometheus_client.CollectorRegistry()))
+        served = app.app(
+            gateway,
+            hand,
+            Metrics(prometheus_client.CollectorRegistry()),
+            Counting(gateway.rules, Nftables()),
+        )
     routes = [each for each in served.routes if isinstance(each, Route)]
     ways = {(method, each.path) for each in routes for method in (each.methods or set()) - {"HEAD"}}
     assert ways == set(re.findall(r"^\| `(\w+) (/\S+)` \|", PAGE, flags=re.MULTILINE))

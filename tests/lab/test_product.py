@@ -33,6 +33,7 @@ KNOWN_ADDRESS = {
 }
 """A Service on an address that is there."""
 
+ASKED = 5
 LABELS = {"neutron tag floatingips", "neutron tag ports"}
 
 
@@ -74,15 +75,21 @@ def test_services_share_an_address_until_they_want_the_same_port(product: Moored
     assert moored.address(tenant, "shop") == first
     waiting.until(lambda: moored.events(tenant, "shop") == ["Published"], seconds=10, what="the event")
     assert product.writes(before) == KNOWN_ADDRESS
-    assert set(answers(product, first, count=5)) == set(pods(tenant, "web"))
-    assert set(answers(product, first, port=8080, count=5)) == set(pods(tenant, "shop"))
+    assert set(answers(product, first, count=ASKED)) == set(pods(tenant, "web"))
+    assert set(answers(product, first, port=8080, count=ASKED)) == set(pods(tenant, "shop"))
+    counted = {
+        each["service"]: each["connections"]
+        for each in json.loads(product.mooring("who", first, "-o", "json")[1])["services"]
+    }
+    assert counted.keys() == {f"{tenant.name}/shop", f"{tenant.name}/web"}
+    assert all(number >= ASKED for number in counted.values()), counted
     moored.expose(tenant, "rival", port=80, app="shop")
     second = moored.address(tenant, "rival")
     assert second != first
-    assert set(answers(product, second, count=5)) == set(pods(tenant, "shop"))
+    assert set(answers(product, second, count=ASKED)) == set(pods(tenant, "shop"))
     tenant.kubectl("delete", "service", "web", "--wait=true", "--timeout=60s")
     assert refused(product, first)
-    assert set(answers(product, first, port=8080, count=5)) == set(pods(tenant, "shop"))
+    assert set(answers(product, first, port=8080, count=ASKED)) == set(pods(tenant, "shop"))
 
 
 def test_packets_follow_the_pods(product: Moored, tenant: Tenant) -> None:

@@ -7,6 +7,7 @@ import random
 from typing import NoReturn
 
 from mooring.agent import answers
+from mooring.agent.counting import Counting
 from mooring.agent.gateway import Choices, Gateway, Outcome
 from mooring.agent.record import restored
 from mooring.core import gateway_document
@@ -102,7 +103,7 @@ class GatewayTwin:
         if self._doomed:
             self._dies_at = self._chance.randrange(self._rehearsed(request) + 1)
         self._points = 0
-        response, outcome = _answer(self._gateway, request)
+        response, outcome = _answer(self._gateway, self.machine, request)
         if self._doomed:
             self._die()
         self.accepted += outcome == Outcome.APPLIED.value
@@ -115,7 +116,7 @@ class GatewayTwin:
         gateway = _agent(self.machine.copy(reached.append))
         gateway.start()
         reached.clear()
-        _answer(gateway, request)
+        _answer(gateway, self.machine, request)
         return len(reached)
 
     def _point(self, _: str) -> None:
@@ -155,9 +156,11 @@ def _agent(machine: Machine) -> Gateway:
     return Gateway(machine.host, SETTINGS, Choices(), log=SILENT, clock=lambda: 0.0)
 
 
-def _answer(gateway: Gateway, request: Request) -> tuple[Response, str]:
+def _answer(gateway: Gateway, machine: Machine, request: Request) -> tuple[Response, str]:
     if request.path == "/v1/state":
         return answers.get_state(gateway), ""
+    if request.path == "/v1/counters":
+        return answers.get_counters(Counting(gateway.rules, machine.kernel)), ""
     if request.path == "/v1/clients":
         return _of_clients(gateway, request), ""
     handler = HANDLERS[request.method, request.path]

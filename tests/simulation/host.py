@@ -48,6 +48,7 @@ class Table:
 class Kernel:
     def __init__(self, point: Point) -> None:
         self.all: dict[tuple[str, str], Table] = {}
+        self.passed = 0  # what each element has counted
         self._generation = 0
         self._point = point
 
@@ -144,7 +145,7 @@ class Kernel:
 
     def counted(self, family: str, table: str, name: str) -> Iterator[tuple[Element, int, int]]:
         for each in self.elements(family, table, name):
-            yield each, 0, 0
+            yield each, self.passed, self.passed
 
     def fingerprint(self, table: str) -> str:
         return repr([sorted(_table(self.all, family, table).chains) for family in FAMILIES])

@@ -9,6 +9,7 @@ GET /v1/state        200
 POST /v1/heartbeat   200; 409 from a leader of an older epoch
 GET /v1/clients      200 clients that others have to know of
 PUT /v1/clients      200 those of another gateway are remembered, as far as they can be; 422 it is nonsense
+GET /v1/counters     200 what each Service was asked for; 500 the kernel does not say
 PUT /v1/probes       200 these are asked from now on whether they answer; 422 it is nonsense
 
 200 and 409 tell how the gateway is, if nothing else was asked for, 422 and 500 why it refused.
@@ -20,11 +21,12 @@ from typing import TypeVar
 
 import msgspec
 
+from mooring.agent.counting import Counting
 from mooring.agent.gateway import Gateway, NotApplied, Outcome
 from mooring.core.gateway_checks import Reason
 from mooring.core.told import Refused
 from mooring.host.errors import HostError
-from mooring.model.gateway import Clients, Delta, Document, Heartbeat, Probes, Refusal
+from mooring.model.gateway import Clients, Counters, Delta, Document, Heartbeat, Probes, Refusal
 from mooring.model.rules import Element
 from mooring.wire.http import Response
 
@@ -113,14 +115,14 @@ def heard_clients(gateway: Gateway, body: bytes) -> Recall | Answer:
     except Refused as error:
         return refused(HTTPStatus.UNPROCESSABLE_ENTITY, error.refusal)
     except HostError as error:
-        return _not_remembered(error)
+        return _kernel_refuses(error)
 
 
 def put_clients(gateway: Gateway, recall: Recall) -> Answer:
     try:
         gateway.memory.take(recall.told, recall.here)
     except HostError as error:
-        return _not_remembered(error)
+        return _kernel_refuses(error)
     return Answer(Response(HTTPStatus.OK, HEADERS, msgspec.json.encode(gateway.state(whole=False))), "heard")
 
 
@@ -132,7 +134,15 @@ def put_probes(gateway: Gateway, body: bytes) -> Answer:
     return Answer(Response(HTTPStatus.OK, HEADERS, msgspec.json.encode(gateway.state(whole=False))), "heard")
 
 
-def _not_remembered(error: HostError) -> Answer:
+def get_counters(counting: Counting) -> Response:
+    try:
+        counted = counting.everything()
+    except HostError as error:
+        return _kernel_refuses(error).response
+    return Response(HTTPStatus.OK, HEADERS, msgspec.json.encode(Counters(counted)))
+
+
+def _kernel_refuses(error: HostError) -> Answer:
     return refused(HTTPStatus.INTERNAL_SERVER_ERROR, Refusal(Reason.RULES_REFUSED.value, str(error)))
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from http import HTTPStatus
 
+from msgspec import Struct
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
@@ -16,6 +17,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from mooring.agent import answers
+from mooring.agent.counting import Counting
 from mooring.agent.gateway import Gateway
 from mooring.agent.metrics import Metrics
 from mooring.core.gateway_checks import Reason
@@ -33,13 +35,22 @@ SLOWEST = 60.0
 """Seconds for a body, from its head to its end."""
 
 
+class Limits(Struct, frozen=True):
+    """Of a document, in bytes, and of any body, in seconds."""
+
+    largest: int = LARGEST_DOCUMENT
+    slowest: float = SLOWEST
+
+
+USUAL = Limits()
+
+
 def app(
     gateway: Gateway,
     hand: Executor,
     metrics: Metrics,
-    *,
-    largest: int = LARGEST_DOCUMENT,
-    slowest: float = SLOWEST,
+    counting: Counting,
+    limits: Limits = USUAL,
 ) -> Starlette:
     """`hand` has one thread: documents wait for each other there, while heartbeats are answered here."""
     turns = Turns()
@@ -53,9 +64,9 @@ def app(
     async def taken(request: Request, take: Callable[[Gateway, bytes], answers.Answer]) -> Response:
         loop = asyncio.get_running_loop()
         begin = loop.time()
-        body = await _body(request, largest, slowest)
+        body = await _body(request, limits.largest, limits.slowest)
         if body is None:
-            refusal = _too_large(largest)
+            refusal = _too_large(limits.largest)
             gateway.refuses(refusal)
             answer = answers.refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, refusal)
         elif not await turns.wait(answers.age(body)):
@@ -71,7 +82,7 @@ def app(
 
     async def small(request: Request, most: int, take: Callable[[Gateway, bytes], answers.Answer]) -> answers.Answer:
         """What is done at once."""
-        body = await _body(request, most, slowest)
+        body = await _body(request, most, limits.slowest)
         return _refused_as_too_large(most) if body is None else take(gateway, body)
 
     async def post_heartbeat(request: Request) -> Response:
@@ -82,19 +93,28 @@ def app(
     async def put_probes(request: Request) -> Response:
         return _sent((await small(request, LARGEST_PROBES, answers.put_probes)).response)
 
-    async def get_state(_: Request) -> Response:
-        return _sent(answers.get_state(gateway))
-
     return Starlette(
         routes=[
             Route("/v1/document", put_document, methods=["PUT"]),
             Route("/v1/document", patch_document, methods=["PATCH"]),
             Route("/v1/heartbeat", post_heartbeat, methods=["POST"]),
-            Route("/v1/state", get_state, methods=["GET"]),
             Route("/v1/probes", put_probes, methods=["PUT"]),
-            *_of_clients(gateway, hand, slowest),
+            *_told(gateway, counting),
+            *_of_clients(gateway, hand, limits.slowest),
         ]
     )
+
+
+def _told(gateway: Gateway, counting: Counting) -> tuple[Route, Route]:
+    """What changes nothing."""
+
+    async def get_state(_: Request) -> Response:
+        return _sent(answers.get_state(gateway))
+
+    async def get_counters(_: Request) -> Response:
+        return _sent(await asyncio.to_thread(answers.get_counters, counting))
+
+    return Route("/v1/state", get_state, methods=["GET"]), Route("/v1/counters", get_counters, methods=["GET"])
 
 
 def _of_clients(gateway: Gateway, hand: Executor, slowest: float) -> tuple[Route, Route]:

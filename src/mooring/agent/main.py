@@ -20,6 +20,7 @@ from structlog.typing import FilteringBoundLogger
 
 from mooring.agent.app import app
 from mooring.agent.certificates import Certificates
+from mooring.agent.counting import Counting
 from mooring.agent.gateway import Choices, Gateway
 from mooring.agent.host import Connections as ConnectionsOf
 from mooring.agent.host import Filter, Host
@@ -123,10 +124,11 @@ async def _serve(
     registry = prometheus_client.CollectorRegistry()
     metrics = Metrics(registry)
     gateway.certificate_ends = lambda: tls.ends
-    registry.register(GatewayCollector(gateway, Nftables(), certificate_ends=lambda: tls.ends))
+    counting = Counting(gateway.rules, Nftables())
+    registry.register(GatewayCollector(gateway, counting, certificate_ends=lambda: tls.ends))
     async with (
         serving.serving(serving.monitoring(registry, gateway.ready), config.agent.monitoring),
-        serving.serving(app(gateway, hand, metrics), config.agent.listen, tls=tls.context),
+        serving.serving(app(gateway, hand, metrics, counting), config.agent.listen, tls=tls.context),
     ):
         log.info("serving", listen=config.agent.listen, monitoring=config.agent.monitoring, version=VERSION)
         loops: tuple[asyncio.Task[Any], ...] = (

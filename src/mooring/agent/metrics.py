@@ -1,23 +1,26 @@
 """What an agent tells Prometheus. What is known anyhow is read when it is asked for; only events are counted."""
 
+import functools
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from typing import TypeVar
 
 import prometheus_client
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from mooring.agent.counting import CONNECTIONS, RECEIVED, SENT, Counting
 from mooring.agent.gateway import Gateway
-from mooring.agent.host import Filter
 from mooring.host.errors import HostError
-from mooring.model.gateway import Vrrp
+from mooring.model.gateway import Forward, Vrrp
+
+T = TypeVar("T")
 
 PLACE = ("service", "address", "protocol", "port")
 COUNTED = (
-    ("counted", "Connections that were given to a backend of the Service.", True),
-    ("received", "What clients sent to the Service.", False),
-    ("sent", "What the Service sent to clients.", False),
+    (CONNECTIONS, "Connections that were given to a backend of the Service.", True),
+    (RECEIVED, "What clients sent to the Service.", False),
+    (SENT, "What the Service sent to clients.", False),
 )
 BUCKETS = (0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
@@ -56,9 +59,9 @@ class Metrics:
 class GatewayCollector(Collector):
     """How the gateway is at the moment of the question."""
 
-    def __init__(self, gateway: Gateway, reader: Filter, *, certificate_ends: Callable[[], float]) -> None:
+    def __init__(self, gateway: Gateway, counting: Counting, *, certificate_ends: Callable[[], float]) -> None:
         self._gateway = gateway
-        self._reader = reader
+        self._counting = counting
         self._certificate_ends = certificate_ends
 
     def collect(self) -> Iterator[Metric]:
@@ -125,9 +128,9 @@ class GatewayCollector(Collector):
                 continue
             figures = ("connections",) if of_connections else (f"{name}_packets", f"{name}_bytes")
             families = [CounterMetricFamily(f"mooring_service_{each}", help_text, labels=PLACE) for each in figures]
-            for service, place, numbers in self._counted(name):
+            for forward, *numbers in _said(functools.partial(self._counting.counted, name)):
                 for family, number in zip(families, numbers, strict=False):
-                    family.add_metric((service, *place), number)
+                    family.add_metric(_labels(forward), number)
             yield from families
 
     def _endpoints(self) -> Iterator[Metric]:
@@ -135,18 +138,21 @@ class GatewayCollector(Collector):
             return
         help_text = "Connections that were given to an endpoint of the Service since it has been there."
         family = CounterMetricFamily("mooring_service_endpoint_connections", help_text, labels=(*PLACE, "endpoint"))
-        with suppress(HostError):  # the kernel does not say; the rest is told all the same
-            for forward, backend, number in self._gateway.rules.counted_endpoints(self._reader):
-                place = (forward.service, forward.address, forward.protocol, str(forward.port))
-                family.add_metric((*place, f"{backend.address} {backend.port}"), number)
+        for forward, backend, number in _said(self._counting.endpoints):
+            family.add_metric((*_labels(forward), f"{backend.address} {backend.port}"), number)
         yield family
-
-    def _counted(self, name: str) -> Iterator[tuple[str, tuple[str, str, str], tuple[int, int]]]:
-        try:
-            for forward, packets, octets in self._gateway.rules.counted(name, self._reader):
-                yield forward.service, (forward.address, forward.protocol, str(forward.port)), (packets, octets)
-        except HostError:
-            return  # the kernel does not say; the rest is told all the same
 
     def _is_ready(self) -> bool:
         return self._gateway.ready() is None
+
+
+def _labels(forward: Forward) -> tuple[str, ...]:
+    return forward.service, forward.address, forward.protocol, str(forward.port)
+
+
+def _said(ask: Callable[[], list[T]]) -> list[T]:
+    """Nothing, where the kernel does not say; the rest is told all the same."""
+    try:
+        return ask()
+    except HostError:
+        return []

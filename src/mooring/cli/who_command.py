@@ -9,12 +9,12 @@ from mooring.cli.config_commands import config_option
 from mooring.cli.looking import NOT_WELL
 from mooring.cli.output import Lines, Page, Table
 from mooring.core import reporting, whose
-from mooring.model.reports import AddressReport, FoundService, GatewayReport, WhoReport
+from mooring.model.reports import AddressReport, GatewayReport, WhoReport
 
 NOT_OURS = 1
 COUNTERS = (
-    "Connections are those of the whole gateway, all addresses together. Its agent counts them for each Service: "
-    "mooring_service_connections_total in its /metrics."
+    "Connections of a Service are all since the gateways serve it; those of a gateway are what it follows now, of all "
+    "addresses together."
 )
 
 EPILOG = """\b
@@ -73,7 +73,7 @@ def page(report: WhoReport) -> Page:
         )
     return (
         Lines(tuple(_address(report, report.address))),
-        Table(("service", "ports", "state", "reason"), tuple(map(_service, report.services))),
+        _services(report),
         Lines(_empty(report, report.address)),
         Table(("gateway", "holds the addresses", "may use it", "up to date", "connections"), _gateways(report)),
         Lines((*others, COUNTERS, *missing)),
@@ -100,8 +100,24 @@ def _empty(report: WhoReport, found: AddressReport) -> tuple[str, ...]:
     return ("No Service is at it. `mooring orphans` lists what nobody needs.",)
 
 
-def _service(found: FoundService) -> tuple[str, ...]:
-    return found.service, ", ".join(found.ports), found.state, found.reason
+def _services(report: WhoReport) -> Table:
+    """Bytes only where they are counted, by `forwarding.counters`."""
+    head: tuple[str, ...] = ("service", "ports", "state", "reason", "connections")
+    rows = [
+        (each.service, ", ".join(each.ports), each.state, each.reason, _number(each.connections))
+        for each in report.services
+    ]
+    if all(each.received_bytes is None for each in report.services):
+        return Table(head, tuple(rows))
+    wide = [
+        (*row, _number(each.received_bytes), _number(each.sent_bytes))
+        for row, each in zip(rows, report.services, strict=True)
+    ]
+    return Table((*head, "bytes received", "sent"), tuple(wide))
+
+
+def _number(counted: int | None) -> str:
+    return "unknown" if counted is None else str(counted)
 
 
 def _gateways(report: WhoReport) -> tuple[tuple[str, ...], ...]:

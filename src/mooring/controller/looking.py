@@ -3,22 +3,26 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from http import HTTPStatus
 
+import msgspec
 import structlog
 from structlog.typing import FilteringBoundLogger
 
 from mooring.cloud.api import Cloud
 from mooring.cloud.errors import CloudError, NotFound
 from mooring.cloud.kinds import FLOATING_IPS, PORTS, SECURITY_GROUPS, SUBNETS
-from mooring.controller.agents import Agents
+from mooring.controller.agents import Agents, Gateway
 from mooring.core.addresses import Place
 from mooring.core.surveyed import Around, Asked, Owned
 from mooring.model.cloud import Port, Quota, SecurityGroup
 from mooring.model.errors import StartRefused
+from mooring.model.gateway import Counted, Counters
 from mooring.model.reports import Missing
-from mooring.wire.http import Sender
+from mooring.wire.http import NoAnswer, NotSent, Request, Sender
 
 CLOUD_SECONDS = 15.0
+COUNTERS_SECONDS = 10.0
 
 SILENT: FilteringBoundLogger = structlog.wrap_logger(
     structlog.PrintLogger(), wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL)
@@ -71,13 +75,23 @@ async def _around(cloud: Cloud, place: Place) -> Around:
     )
 
 
-async def asked(senders: Mapping[str, Sender]) -> tuple[Asked, ...]:
-    """What each agent answers, by the controller's own idea of an answer."""
+async def asked(senders: Mapping[str, Sender], *, counters: bool = False) -> tuple[Asked, ...]:
+    """What each agent answers, by the controller's own idea of an answer; `counters`: and what it has counted."""
     agents = Agents(senders, SILENT)
     await agents.ask()
-    return tuple(
-        Asked(each.name, each.state)
-        if each.failing_since is None
-        else Asked(each.name, failure=f"its agent does not answer: {each.failure}")
-        for each in agents.gateways.values()
-    )
+
+    async def answered(gateway: Gateway) -> Asked:
+        if gateway.failing_since is not None:
+            return Asked(gateway.name, failure=f"its agent does not answer: {gateway.failure}")
+        return Asked(gateway.name, gateway.state, counted=await _counted(gateway.sender) if counters else None)
+
+    return tuple(await asyncio.gather(*map(answered, agents.gateways.values())))
+
+
+async def _counted(agent: Sender) -> tuple[Counted, ...] | None:
+    """None, if it does not say; an older agent does not know the question."""
+    try:
+        response = await agent.send(Request("get counters", "GET", "/v1/counters", seconds=COUNTERS_SECONDS))
+        return msgspec.json.decode(response.body, type=Counters).counted if response.status == HTTPStatus.OK else None
+    except (NotSent, NoAnswer, msgspec.DecodeError):
+        return None

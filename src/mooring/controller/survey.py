@@ -42,8 +42,9 @@ class CannotLook(Exception):
 class Sources(Struct, frozen=True):
     """The ways to everything, and the time. `silent` are gateways that cannot even be asked, and why.
 
-    `around`: what others have beside ours in OpenStack is looked at, too. `acts`: what the controller is configured to
-    do, be it that none runs. `holders`: how many gateways hold addresses at once, by the configuration.
+    `around`: what others have beside ours in OpenStack is looked at, too, and what gateways have counted. `acts`: what
+    the controller is configured to do, be it that none runs. `holders`: how many gateways hold addresses at once, by
+    the configuration.
     """
 
     api: Api
@@ -132,7 +133,7 @@ async def _sights(sources: Sources) -> Sights:
             policies = tasks.create_task(sources.api.list(NETWORK_POLICIES))
             lease = tasks.create_task(_lease(sources.api))
             owned = tasks.create_task(looking.owned(sources.cloud, sources.find, around=sources.around))
-            asked = tasks.create_task(looking.asked(sources.agents))
+            asked = tasks.create_task(looking.asked(sources.agents, counters=sources.around))
     except ExceptionGroup as failed:
         refused = [each for each in failed.exceptions if isinstance(each, KubeError)]
         if len(refused) < len(failed.exceptions):

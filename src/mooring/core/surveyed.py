@@ -22,7 +22,7 @@ from mooring.core.roster import Acknowledged
 from mooring.model import names
 from mooring.model.cloud import FloatingIp, Port, PortId, Quota, SecurityGroup, Subnet
 from mooring.model.config import Services
-from mooring.model.gateway import Document, State, Vrrp
+from mooring.model.gateway import Counted, Document, State, Vrrp
 from mooring.model.kubernetes import Condition, EndpointSlice, Name, NetworkPolicy, Node, Service
 from mooring.model.reasons import Reason, Trouble, Verdict
 from mooring.model.reports import Missing
@@ -49,11 +49,15 @@ class Leader(Struct, frozen=True):
 
 
 class Asked(Struct, frozen=True):
-    """A gateway, and what its agent answered; None, if it did not, and why."""
+    """A gateway, and what its agent answered; None, if it did not, and why.
+
+    `counted`: what Services were asked for there; None where nobody wanted to know, or it does not say.
+    """
 
     name: str
     state: State | None = None
     failure: str = ""
+    counted: tuple[Counted, ...] | None = None
 
 
 class Around(Struct, frozen=True):

@@ -1,15 +1,15 @@
 """Who is at an address: what `mooring who` tells, from a survey."""
 
 import ipaddress
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
 from mooring.core import mapping, mark, reporting
 from mooring.core.surveyed import Survey
 from mooring.model.cloud import Port, PortId
-from mooring.model.gateway import Vrrp
-from mooring.model.reports import AddressReport, FoundService, WhoReport
+from mooring.model.gateway import Counted, Vrrp
+from mooring.model.reports import AddressReport, FoundService, ServiceReport, WhoReport
 
 PORTS = range(1, 65536)
 ID_LENGTHS = {32, 36}
@@ -59,8 +59,9 @@ def who(survey: Survey, asked: Asked) -> WhoReport:
     if found is None:
         return WhoReport(str(asked), ours=False, well=False, gateways=gateways, others=others, missing=status.missing)
     told = {f"{each.namespace}/{each.name}": each for each in status.services}
+    counted = [one for each in survey.sights.agents for one in each.counted or () if one.address == found.inner]
     services = tuple(
-        FoundService(each.service, ports, told[each.service].state, told[each.service].reason)
+        _found(told[each.service], ports, [one for one in counted if one.service == each.service])
         for each in found.carries
         if (ports := tuple(port for port in each.ports if _at(port, asked.port)))
     )
@@ -77,6 +78,25 @@ def who(survey: Survey, asked: Asked) -> WhoReport:
         others=others,
         missing=status.missing,
     )
+
+
+def _found(told: ServiceReport, ports: tuple[str, ...], counted: list[Counted]) -> FoundService:
+    there = [each for each in counted if f"{each.port}/{each.protocol}" in ports]
+    return FoundService(
+        f"{told.namespace}/{told.name}",
+        ports,
+        told.state,
+        told.reason,
+        connections=_sum(each.connections for each in there),
+        received_bytes=_sum(each.received_bytes for each in there),
+        sent_bytes=_sum(each.sent_bytes for each in there),
+    )
+
+
+def _sum(counted: Iterable[int | None]) -> int | None:
+    """Of what is known."""
+    known = [each for each in counted if each is not None]
+    return sum(known) if known else None
 
 
 def _address(text: str) -> str:

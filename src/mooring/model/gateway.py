@@ -127,6 +127,27 @@ class Probes(Struct, frozen=True, gc=False):
     targets: tuple[Backend, ...] = ()
 
 
+class Counted(Struct, frozen=True, gc=False, omit_defaults=True):
+    """What a port of a Service was asked for at a gateway, since it has been there.
+
+    Bytes are what clients sent and were sent; None, where they are not counted.
+    """
+
+    service: str
+    address: str
+    protocol: str
+    port: int
+    connections: int
+    received_bytes: int | None = None
+    sent_bytes: int | None = None
+
+
+class Counters(Struct, frozen=True, gc=False):
+    """What a gateway has counted."""
+
+    counted: tuple[Counted, ...] = ()
+
+
 class Vrrp(enum.Enum):
     """What a gateway is to the addresses."""
 

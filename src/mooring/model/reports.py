@@ -196,12 +196,19 @@ class PlanReport(Struct, frozen=True):
 
 
 class FoundService(Struct, frozen=True):
-    """A Service at an address, with its ports there as `80/TCP`, and how it is."""
+    """A Service at an address, with its ports there as `80/TCP`, and how it is.
+
+    `connections` that it was asked for at these ports, by all gateways that say so, each since it serves them; null, if
+    none does. Bytes are what clients sent and were sent; null, where they are not counted.
+    """
 
     service: str
     ports: tuple[str, ...]
     state: State
     reason: str
+    connections: int | None = None
+    received_bytes: int | None = None
+    sent_bytes: int | None = None
 
 
 class WhoReport(Struct, frozen=True):
