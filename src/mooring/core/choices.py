@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from mooring.core import annotations
 from mooring.core.wishes import IPV4, Refused, Wish
 from mooring.model import names
 from mooring.model.cloud import NetworkId, SubnetId
@@ -36,9 +37,14 @@ def chosen(service: Service, wish: Wish, choices: Choices) -> Wish:
 def refused(service: Service, choices: Choices) -> Refused | None:
     """Why what the owner chose cannot be."""
     for annotation, named, known, key in (
-        (names.SUBNET, _subnets(service), choices.subnets.keys(), "addresses.subnets_allowed"),
         (
-            names.FLOATING_NETWORK,
+            annotations.spelled(service, names.SUBNET),
+            _subnets(service),
+            choices.subnets.keys(),
+            "addresses.subnets_allowed",
+        ),
+        (
+            annotations.spelled(service, names.FLOATING_NETWORK),
             (_floating_network(service),) if _floating_network(service) else (),
             choices.floating_networks.keys(),
             "addresses.floating_networks_allowed",
@@ -50,15 +56,15 @@ def refused(service: Service, choices: Choices) -> Refused | None:
                 return Refused(fact, "Choose one that is there, or take the annotation away")
     families = [choices.subnets[each][0] for each in _subnets(service)]
     if len(set(families)) < len(families):
-        fact = f"Its annotation {names.SUBNET} names several subnets of one family"
+        fact = f"Its annotation {annotations.spelled(service, names.SUBNET)} names several subnets of one family"
         return Refused(fact, "Name one subnet for each family")
     return None
 
 
 def _subnets(service: Service) -> tuple[str, ...]:
-    named = service.metadata.annotations.get(names.SUBNET, "").split(",")
+    named = annotations.said(service, names.SUBNET).split(",")
     return tuple(dict.fromkeys(each.strip() for each in named if each.strip()))
 
 
 def _floating_network(service: Service) -> str:
-    return service.metadata.annotations.get(names.FLOATING_NETWORK, "").strip()
+    return annotations.said(service, names.FLOATING_NETWORK)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from mooring.core import plain_address, ranges
+from mooring.core import annotations, plain_address, ranges
 from mooring.model import names
 from mooring.model.cloud import NetworkId, SubnetId
 from mooring.model.kubernetes import Service
@@ -74,17 +74,17 @@ def families(service: Service) -> tuple[str, ...]:
 
 def key(service: Service) -> str:
     """Services that share an address have the same, if they have one."""
-    return service.metadata.annotations.get(names.SHARING_KEY, "").strip()
+    return annotations.said(service, names.SHARING_KEY)
 
 
 def keeps(service: Service) -> bool:
     """Whether its floating IP is to stay when nobody needs it any more."""
-    return service.metadata.annotations.get(names.KEEP, "").strip().lower() == "true"
+    return annotations.said(service, names.KEEP).lower() == "true"
 
 
 def keeps_no_more(service: Service) -> bool:
     """Whether its owner says that it is not to stay. Who says nothing leaves it as it is."""
-    return service.metadata.annotations.get(names.KEEP, "").strip().lower() == "false"
+    return annotations.said(service, names.KEEP).lower() == "false"
 
 
 def family_of(address: str) -> str:
@@ -93,7 +93,7 @@ def family_of(address: str) -> str:
 
 def _asked_for(service: Service) -> Iterator[str]:
     """By the annotation, or by the field that Kubernetes has for one address; who says it twice, says it once."""
-    annotated = service.metadata.annotations.get(names.ADDRESSES, "").split(",")
+    annotated = annotations.said(service, names.ADDRESSES).split(",")
     yield from dict.fromkeys(each.strip() for each in (*annotated, service.spec.load_balancer_ip) if each.strip())
 
 

@@ -27,11 +27,12 @@ once = sys.intern
 """The one text that stands for all that are equal to it."""
 NO_TEXTS: dict[str, str] = {}
 OURS = "openstack.org/"
-"""Begins every annotation that says something to us."""
+"""Begins every annotation of ours."""
+ALIKE = frozenset(each for alike in names.ALIKE.values() for each in alike)
 
 
 def service(each: Service) -> Service:
-    ours = {once(key): once(text) for key, text in each.metadata.annotations.items() if key.startswith(OURS)}
+    ours = {once(key): once(text) for key, text in each.metadata.annotations.items() if _says_something(key)}
     status = replace(
         each.status,
         load_balancer=_shown(each.status.load_balancer),
@@ -39,6 +40,10 @@ def service(each: Service) -> Service:
     )
     meta = replace(_meta(each.metadata, annotations=ours), creation_timestamp=each.metadata.creation_timestamp)
     return Service(meta, _spec(each.spec), status)
+
+
+def _says_something(annotation: str) -> bool:
+    return annotation.startswith(OURS) or annotation in ALIKE
 
 
 def endpoint_slice(each: EndpointSlice) -> EndpointSlice:

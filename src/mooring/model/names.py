@@ -8,6 +8,15 @@ FLOATING_NETWORK = "openstack.org/mooring-floating-network"
 SHARING_KEY = "openstack.org/mooring-sharing-key"
 KEEP = "openstack.org/mooring-keep-address"
 BACKEND = "openstack.org/mooring-backend"
+ALIKE = {
+    ADDRESSES: ("metallb.io/loadBalancerIPs", "metallb.universe.tf/loadBalancerIPs", "purelb.io/addresses"),
+    SHARING_KEY: ("metallb.io/allow-shared-ip", "metallb.universe.tf/allow-shared-ip", "purelb.io/allow-shared-ip"),
+    KEEP: ("loadbalancer.openstack.org/keep-floatingip",),
+    SUBNET: ("loadbalancer.openstack.org/subnet-id",),
+    FLOATING_NETWORK: ("loadbalancer.openstack.org/floating-network-id",),
+}
+"""Annotations that people wrote for other load balancers, and that say the same. Ours win."""
+
 EPOCH = "openstack.org/mooring-epoch"
 LAYER = "openstack.org/mooring-layer"
 GATEWAYS = "openstack.org/mooring-gateways"

@@ -1,0 +1,65 @@
+"""What owners say in the words of other load balancers."""
+
+import pytest
+
+from mooring.core import annotations, choices, wishes
+from mooring.core.choices import Choices
+from mooring.core.wishes import IPV4, Wish
+from mooring.kube import remembering
+from mooring.model import names
+from mooring.model.cloud import NetworkId, SubnetId
+from mooring.model.kubernetes import Meta, Service, ServiceSpec
+
+OFFERED = Choices({"s-1": (IPV4, SubnetId("s-1"))}, {"n-1": NetworkId("n-1")})
+
+
+def service(**said: str) -> Service:
+    return Service(Meta(name="web", namespace="shop", annotations=dict(said)), ServiceSpec("LoadBalancer"))
+
+
+@pytest.mark.parametrize(
+    "name", ["metallb.io/loadBalancerIPs", "metallb.universe.tf/loadBalancerIPs", "purelb.io/addresses"]
+)
+def test_an_address_is_asked_for(name: str) -> None:
+    assert wishes.wished(service(**{name: " 192.0.2.1"}), (IPV4,)) == (Wish(IPV4, "192.0.2.1"),)
+
+
+@pytest.mark.parametrize(
+    "name", ["metallb.io/allow-shared-ip", "metallb.universe.tf/allow-shared-ip", "purelb.io/allow-shared-ip"]
+)
+def test_an_address_is_shared_with_some(name: str) -> None:
+    assert wishes.key(service(**{name: "mail "})) == "mail"
+
+
+@pytest.mark.parametrize(
+    ("text", "keeps", "no_more"), [("true", True, False), ("false", False, True), ("", False, False)]
+)
+def test_a_floating_ip_is_kept(text: str, *, keeps: bool, no_more: bool) -> None:
+    found = service(**{"loadbalancer.openstack.org/keep-floatingip": text})
+    assert (wishes.keeps(found), wishes.keeps_no_more(found)) == (keeps, no_more)
+
+
+def test_where_an_address_comes_from_is_chosen() -> None:
+    found = service(
+        **{"loadbalancer.openstack.org/subnet-id": "s-1", "loadbalancer.openstack.org/floating-network-id": "n-1"}
+    )
+    assert choices.refused(found, OFFERED) is None
+    assert choices.chosen(found, Wish(IPV4), OFFERED) == Wish(IPV4, "", SubnetId("s-1"), NetworkId("n-1"))
+
+
+@pytest.mark.parametrize(
+    "name", ["loadbalancer.openstack.org/subnet-id", "loadbalancer.openstack.org/floating-network-id"]
+)
+def test_what_is_refused_is_named_as_its_owner_wrote_it(name: str) -> None:
+    refused = choices.refused(service(**{name: "theirs"}), OFFERED)
+    assert refused is not None
+    assert refused.fact.startswith(f"Its annotation {name} says 'theirs'")
+
+
+@pytest.mark.parametrize(("ours", "alike"), [(ours, each) for ours, alike in names.ALIKE.items() for each in alike])
+def test_ours_win_and_both_are_remembered(ours: str, alike: str) -> None:
+    assert annotations.said(service(**{alike: "theirs"}), ours) == "theirs"
+    both = service(**{alike: "theirs", ours: "ours"})
+    assert annotations.said(both, ours) == "ours"
+    assert annotations.said(service(**{alike: "theirs", ours: ""}), ours) == ""
+    assert remembering.service(both).metadata.annotations == both.metadata.annotations
