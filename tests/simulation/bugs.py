@@ -281,9 +281,21 @@ MUTANTS = (
         where="churn",
     ),
     Bug(
-        "one namespace",
+        "one group",
         "who writes the port of another namespace's Service into its own is served there",
         (("core/allocation.py", "        if group != wanted.group:\n            return next(iter(members))\n", ""),),
+    ),
+    Bug(
+        "one group, none",
+        "where no Service is to share an address, those of one namespace do",
+        ((PICTURE, '"none": str,', '"none": lambda name: name.namespace,'),),
+        where="alone",
+    ),
+    Bug(
+        "rest, keys",
+        "whom its owner wants to share an address with is not asked",
+        ((PICTURE, "(self._group(service.name), wishes.key(service))", '(self._group(service.name), "")'),),
+        where="keys",
     ),
     Bug(
         "S3, gateways",

@@ -13,7 +13,7 @@ import msgspec
 from mooring.model import names
 from mooring.model.cloud import FloatingIp, FloatingIpId, PortId
 from mooring.model.gateway import Key, Vrrp
-from mooring.model.kubernetes import Lease, Service
+from mooring.model.kubernetes import Lease, Name, Service
 from tests.simulation import security_group, wants
 from tests.simulation.gateway import GatewayTwin
 from tests.simulation.truth import Effect, Truth, body
@@ -35,16 +35,16 @@ def s1_one_owner(truth: Truth, effect: Effect) -> Iterator[str]:
             yield f"{each.address} {each.protocol} {each.port} belongs to {other} and to {each.service}"
 
 
-def one_namespace(truth: Truth, effect: Effect) -> Iterator[str]:
-    """Services of different namespaces do not share an address, whatever their owners write."""
+def one_group(truth: Truth, effect: Effect) -> Iterator[str]:
+    """Services that may not share an address do not, whatever their owners write."""
     gateway = truth.gateways.get(effect.server)
     if gateway is None:
         return
     owners: dict[str, str] = {}
     for each in gateway.document.forwards:
-        namespace = each.service.partition("/")[0]
-        if owners.setdefault(each.address, namespace) != namespace:
-            yield f"{each.address} is served for {namespace} and for {owners[each.address]}"
+        group = wants.group(truth, Name(*each.service.split("/")))
+        if owners.setdefault(each.address, group) != group:
+            yield f"{each.address} is served for {group} and for {owners[each.address]}"
 
 
 def s2_acknowledged_first(truth: Truth, effect: Effect) -> Iterator[str]:
@@ -357,7 +357,7 @@ def _holds(truth: Truth, effect: Effect, gateway: GatewayTwin) -> bool:
 AFTER_EVERY_EFFECT: dict[str, Property] = {
     "stays": stays,  # by what was promised before; S2 writes down what is promised now
     "S1": s1_one_owner,
-    "one namespace": one_namespace,
+    "one group": one_group,
     "S2": s2_acknowledged_first,
     "let in": let_in_first,
     "let go": let_go_last,

@@ -95,6 +95,14 @@ def _wanted_are_served(truth: Truth) -> Iterator[str]:
                 yield f"{gateway.name} does not serve all of {service.name}"
             yield from _wrong_backends(gateway, service, truth)
         yield from _kept_as_its_owner_wants(service, truth)
+        yield from _shared_as_its_owner_wants(service, truth)
+
+
+def _shared_as_its_owner_wants(service: Service, truth: Truth) -> Iterator[str]:
+    for each in truth.services.values():
+        said = {one.metadata.annotations.get(names.SHARING_KEY) for one in (each, service)}
+        if len(said) > 1 and set(wants.ports_of(each)) & set(wants.ports_of(service)):
+            yield f"{service.name} shares an address with {each.name}, which has another key"
 
 
 def _kept_as_its_owner_wants(service: Service, truth: Truth) -> Iterator[str]:

@@ -92,6 +92,40 @@ async def _share(world: World, _chance: random.Random) -> None:
     user.expose("shop", "443/TCP")
 
 
+async def _cluster(world: World, _chance: random.Random) -> None:
+    """Services of all namespaces share addresses; then one wants to be with nobody else, and one wants a port anew."""
+    world.share("cluster")
+    user = User(world)
+    user.expose("web", "80/TCP")
+    user.expose("other/api", "443/TCP")
+    user.expose("other/web", "80/TCP")
+    await user.wait(2.0)
+    user.annotate("web", names.SHARING_KEY, "private")
+    await user.wait(0.2)
+    user.change_ports("other/api", "80/TCP")
+
+
+async def _alone(world: World, _chance: random.Random) -> None:
+    """No Service shares an address: one goes, and another one comes at once."""
+    world.share("none")
+    user = User(world)
+    user.expose("web", "80/TCP")
+    user.expose("shop", "443/TCP")
+    await user.wait(2.0)
+    user.delete("web")
+    user.expose("late", "8080/TCP")
+
+
+async def _keys(world: World, _chance: random.Random) -> None:
+    """Services share by their keys; one leaves those with whom it was, and goes to one that has no key."""
+    user = User(world)
+    for name, port, key in (("web", "80/TCP", "a"), ("shop", "443/TCP", "a"), ("late", "8080/TCP", "b")):
+        user.expose(name, port, annotations={names.SHARING_KEY: key})
+    user.expose("mail", "25/TCP")
+    await user.wait(2.0)
+    user.annotate("shop", names.SHARING_KEY, None)
+
+
 async def _thief(world: World, _chance: random.Random) -> None:
     """Somebody of another namespace writes the port of a Service into its own, and both want something new on it."""
     user = User(world)
@@ -612,6 +646,9 @@ SCENARIOS = {
         Scenario("endpoints", _endpoints, addresses=1),
         Scenario("nodes", _nodes, addresses=1),
         Scenario("share", _share, addresses=2),
+        Scenario("cluster", _cluster, addresses=3),
+        Scenario("alone", _alone, addresses=2),
+        Scenario("keys", _keys, addresses=4, depends=True),
         Scenario("unmap", _unmap, addresses=0),
         Scenario("move", _move, addresses=2),
         Scenario("restart", _restart, addresses=3),

@@ -60,6 +60,8 @@ class Truth:
 
     def __init__(self, kube: KubeTwin, gateways: Mapping[str, GatewayTwin], cluster: str) -> None:  # noqa: PLR0915 - all there is
         self.services: dict[Name, Service] = {}
+        self.sharing = "namespace"
+        """Which Services may share an address, by the operator."""
         self.claim_unclassed = False
         """Whether Services without a class are ours; they stand here as if they had it."""
         self.gateways = gateways
@@ -165,7 +167,7 @@ CHOICES = ("openstack.org/mooring-subnet", "openstack.org/mooring-floating-netwo
 def _wish(service: Service) -> tuple[object, ...]:
     annotations = service.metadata.annotations
     chosen = tuple(annotations.get(each, "") for each in CHOICES)
-    return service.spec.load_balancer_ip, chosen
+    return service.spec.load_balancer_ip, chosen, annotations.get(names.SHARING_KEY, "")
 
 
 def _watch(kube: KubeTwin, path: str) -> Subscription:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from mooring.model import names
 from mooring.model.cloud import PortId
 from mooring.model.gateway import Key, Vrrp
-from mooring.model.kubernetes import EndpointSlice, Service
+from mooring.model.kubernetes import EndpointSlice, Name, Service
 from tests.simulation.gateway import GatewayTwin
 from tests.simulation.truth import CHOICES, Promise, Truth
 
@@ -57,6 +57,11 @@ def keys(service: Service) -> set[Key]:
     return {Key(each.protocol, each.port) for each in service.spec.ports}
 
 
+def group(truth: Truth, name: Name) -> str:
+    """Those that may share an address with a Service have the same."""
+    return {"namespace": name.namespace, "cluster": "", "none": str(name)}[truth.sharing]
+
+
 def families(service: Service) -> tuple[str, ...]:
     return service.spec.ip_families or ("IPv4",)
 
@@ -98,7 +103,8 @@ def chosen(service: Service) -> list[str]:
 def _free(truth: Truth, service: Service, port: PortId) -> bool:
     """Whether nobody who has a port is in the way of a Service, which has it or could have it."""
     beside = [each for each in truth.services.values() if port in ports_of(each) and wanted(each)]
-    rivals = [each for each in beside if each.name.namespace != service.name.namespace or keys(each) & keys(service)]
+    ours = group(truth, service.name)
+    rivals = [each for each in beside if group(truth, each.name) != ours or keys(each) & keys(service)]
     return service in beside or not rivals
 
 
@@ -220,4 +226,10 @@ def settled(truth: Truth, service: Service) -> bool:
     if shown != {public(truth, port) for port in ports}:
         return False
     beside = [each for each in truth.services.values() if ports & set(ports_of(each)) and each.name != service.name]
-    return not any(_edited(truth, each) and keys(each) & keys(service) for each in beside)
+    return not any(_edited(truth, each) and _rivals(each, service) for each in beside)
+
+
+def _rivals(one: Service, other: Service) -> bool:
+    """Whether they cannot have an address together: they want the same of it, or not the same company."""
+    company = {each.metadata.annotations.get(names.SHARING_KEY) for each in (one, other)}
+    return bool(keys(one) & keys(other)) or len(company) > 1

@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Awaitable, Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
-from typing import Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -191,6 +191,12 @@ class World:
         self.place = msgspec.structs.replace(self.place, **nothing, static=listed)
         self.truth.list_addresses(address for each in listed for address in each.addresses())
         self._see_neutron()
+        self._reconfigure()
+
+    def share(self, sharing: Literal["namespace", "cluster", "none"]) -> None:
+        """An operator says which Services may share an address."""
+        self.place = msgspec.structs.replace(self.place, sharing=sharing)
+        self.truth.sharing = sharing
         self._reconfigure()
 
     def without_floating_ips(self) -> None:
