@@ -7,9 +7,19 @@ import pytest
 hypothesis.settings.register_profile("steady", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("steady")
 
+TEN_HOURS = 36_000
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--whole", action="store_true", help="run everything that is long, whole")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What is run whole takes hours; the limits of tests are those of their slices."""
+    if config.getoption("--whole"):
+        for item in items:
+            item.add_marker(pytest.mark.timeout(TEN_HOURS), append=False)
 
 
 @pytest.fixture(scope="session")

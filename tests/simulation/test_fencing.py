@@ -10,7 +10,7 @@ from tests.simulation.faults import Fault
 from tests.simulation.scenarios import SCENARIOS
 from tests.simulation.test_scenarios import holds
 
-LONG = [pytest.mark.long, pytest.mark.timeout(14_400)]
+LONG = [pytest.mark.long, pytest.mark.timeout(1800)]
 TWO = tuple(name for name, each in SCENARIOS.items() if each.controllers > 1 and "churn" not in name)
 PARTS = 40
 SEEDS = 2

@@ -16,7 +16,7 @@ GROWTH = 1.05
 
 
 @pytest.mark.long
-@pytest.mark.timeout(36_000)
+@pytest.mark.timeout(1800)
 def test_churn_leaves_nothing(whole: bool) -> None:  # noqa: FBT001 - a fixture
     seeds = range(1, 1 + (SOAKED_BLOCKS if whole else BLOCKS))
     with ProcessPoolExecutor(mp_context=multiprocessing.get_context("fork")) as workers:
