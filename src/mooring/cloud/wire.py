@@ -18,13 +18,12 @@ from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Any
 
-import openstack
-import openstack.exceptions
 import requests
 import urllib3.exceptions
 from keystoneauth1 import exceptions as keystone
 from keystoneauth1.session import Session
 
+from mooring.cloud.clouds import OpenStackConfig, SDKException
 from mooring.wire.http import NoAnswer, NotSent, Request, Response
 
 THREADS = 10  # as many connections as requests keeps to one server
@@ -160,7 +159,7 @@ class NeutronTransport:
             yield
         except (
             keystone.ClientException,
-            openstack.exceptions.SDKException,
+            SDKException,
             requests.exceptions.RequestException,
             OSError,
         ) as error:
@@ -181,7 +180,7 @@ class NeutronTransport:
 
     def _open(self, seconds: float) -> tuple[Session, str]:
         files = [self._clouds_file] if self._clouds_file else None
-        region: Any = openstack.config.OpenStackConfig(config_files=files).get_one(cloud=self._cloud)
+        region: Any = OpenStackConfig(config_files=files).get_one(cloud=self._cloud)
         self._secrets = tuple(str(value) for key, value in region.config["auth"].items() if key in SECRETS and value)
         session: Session = region.get_session()
         session.timeout = seconds
