@@ -116,7 +116,13 @@ MUTANTS = (
     Bug(
         "B20",
         "who stops to be a load balancer is let go, and the gateways are not told",
-        (("core/mapping.py", "    return LetGo() if seen.served else Push()\n", "    return LetGo()\n"),),
+        (
+            (
+                "core/mapping.py",
+                "    return steps.LetGo() if seen.served else steps.Push()\n",
+                "    return steps.LetGo()\n",
+            ),
+        ),
     ),
     Bug(
         "S1",
@@ -132,7 +138,13 @@ MUTANTS = (
     Bug(
         "S2",
         "an address is published before the gateways have acknowledged it",
-        (("core/mapping.py", "    if not seen.served:\n        return Push()\n    if not _as", "    if not _as"),),
+        (
+            (
+                "core/mapping.py",
+                "    if not seen.served:\n        return steps.Push()\n    if not _as",
+                "    if not _as",
+            ),
+        ),
     ),
     Bug(
         "S3",
@@ -172,10 +184,14 @@ MUTANTS = (
         (
             (
                 "core/mapping.py",
-                ("    if foreign(seen) and not marked(service):\n        return Rest(Reason.FOREIGN_ADDRESS)\n"),
+                ("    if foreign(seen) and not marked(service):\n        return steps.Rest(Reason.FOREIGN_ADDRESS)\n"),
                 "",
             ),
-            ("core/mapping.py", "return Rest(Reason.FOREIGN_ADDRESS) if foreign(seen) else Clear()", "return Clear()"),
+            (
+                "core/mapping.py",
+                "return steps.Rest(Reason.FOREIGN_ADDRESS) if foreign(seen) else steps.Clear()",
+                "return steps.Clear()",
+            ),
         ),
     ),
     Bug(
@@ -235,7 +251,7 @@ MUTANTS = (
                 "core/mapping.py",
                 (
                     "    if set(_shown(seen.service)).difference(seen.addresses):\n"
-                    "        return Rest(Reason.FOREIGN_ADDRESS) if foreign(seen) else Clear()\n"
+                    "        return steps.Rest(Reason.FOREIGN_ADDRESS) if foreign(seen) else steps.Clear()\n"
                 ),
                 "",
             ),
@@ -263,7 +279,7 @@ MUTANTS = (
         (
             (
                 "core/mapping.py",
-                "    if _shown(service) and not foreign(seen):\n        return Clear()\n",
+                "    if _shown(service) and not foreign(seen):\n        return steps.Clear()\n",
                 "",
             ),
         ),
@@ -434,8 +450,8 @@ MUTANTS = (
         (
             (
                 "core/mapping.py",
-                "return Rest(Reason.PROGRAMMED) if ports_of(seen.service) == ports else Annotate(ports)",
-                "return Rest(Reason.PROGRAMMED)",
+                "return steps.Rest(Reason.PROGRAMMED) if ports_of(seen.service) == ports else steps.Annotate(ports)",
+                "return steps.Rest(Reason.PROGRAMMED)",
             ),
         ),
     ),

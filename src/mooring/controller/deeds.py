@@ -11,21 +11,8 @@ from mooring.core.picture import Picture
 from mooring.core.telling import News
 from mooring.core.wishes import Wish
 from mooring.kube.recorder import Recorder, Told
+from mooring.model import steps
 from mooring.model.kubernetes import ObjectReference, Service
-from mooring.model.steps import (
-    Annotate,
-    Clear,
-    DoNotKeep,
-    Forget,
-    Keep,
-    LetGo,
-    MakePort,
-    Manage,
-    Publish,
-    PutBack,
-    Step,
-    Tell,
-)
 
 
 class Deeds:
@@ -40,50 +27,52 @@ class Deeds:
         self._recorder = recorder
         self._log = log
 
-    async def do(self, service: Service, step: Step) -> None:
+    async def do(self, service: Service, step: steps.Step) -> None:
         match step:
-            case Manage():
+            case steps.Manage():
                 await self._writes.manage(service)
-            case Annotate(ports):
+            case steps.Annotate(ports):
                 # Claimed first: if the answer is lost, the claim stands until the Service is seen at a newer version.
                 had = mapping.ports_of(service)
                 self._picture.give(service, ports)
                 await self._writes.annotate(service, ports)
                 public = self._picture.addresses.public
                 self._record(service, telling.moved(map(public, had), map(public, ports)))
-            case MakePort() | PutBack() | Keep() | DoNotKeep():
+            case steps.MakePort() | steps.PutBack() | steps.Keep() | steps.DoNotKeep():
                 await self._do_in_cloud(service, step)
-            case Publish(addresses, conditions):
+            case steps.Publish(addresses, conditions):
                 await self._writes.publish(service, addresses, conditions)
-            case Clear(conditions):
+            case steps.Clear(conditions):
                 await self._writes.clear(service, conditions)
-            case Tell(conditions):
+            case steps.Tell(conditions):
                 await self._writes.tell(service, conditions)
-            case Forget():
+            case steps.Forget():
                 await self._writes.forget(service)
-            case LetGo():
+            case steps.LetGo():
                 await self._writes.let_go(service)
         self._tell(service, step)
 
-    async def _do_in_cloud(self, service: Service, step: MakePort | PutBack | Keep | DoNotKeep) -> None:
+    async def _do_in_cloud(
+        self, service: Service, step: steps.MakePort | steps.PutBack | steps.Keep | steps.DoNotKeep
+    ) -> None:
         match step:
-            case MakePort(family, address, subnet, floating_network):
+            case steps.MakePort(family, address, subnet, floating_network):
                 wish = Wish(family, address, subnet, floating_network)
                 await self._ports.make(wish, self._picture.beside(service))
                 self._picture.offer()
-            case PutBack(port, floating_ip):
+            case steps.PutBack(port, floating_ip):
                 await self._ports.put_back(port, floating_ip)
                 self._picture.offer()
-            case Keep(floating_ip, namespace):
+            case steps.Keep(floating_ip, namespace):
                 await self._ports.keep(floating_ip, namespace)
-            case DoNotKeep(floating_ip):
+            case steps.DoNotKeep(floating_ip):
                 await self._ports.do_not_keep(floating_ip)
 
     def tell_winner(self, winner: Service, address: str, loser: Service) -> None:
         """One Service keeps what another one claimed, too."""
         self._record(winner, [telling.kept(address, loser.name)])
 
-    def _tell(self, service: Service, step: Step) -> None:
+    def _tell(self, service: Service, step: steps.Step) -> None:
         """One line for the log, and events where they are worth it."""
         self._log.info(wording.done(step), service=str(service.name), **wording.details(step))
         self._record(service, telling.news(service, step))

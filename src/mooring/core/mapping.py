@@ -32,27 +32,11 @@ from msgspec import Struct
 
 from mooring.core import claims
 from mooring.core.wishes import IPV4, Refused, Wish
-from mooring.model import names
+from mooring.model import names, steps
 from mooring.model.cloud import FloatingIpId, PortId
 from mooring.model.gateway import Key
 from mooring.model.kubernetes import Name, Service
 from mooring.model.reasons import Reason, Verdict
-from mooring.model.steps import (
-    Annotate,
-    Clear,
-    DoNotKeep,
-    Forget,
-    Keep,
-    LetGo,
-    MakePort,
-    Manage,
-    Publish,
-    Push,
-    PutBack,
-    Rest,
-    Step,
-    Tell,
-)
 
 
 class Leg(Struct, frozen=True):
@@ -215,69 +199,69 @@ def known_by(service: Service, reached: Callable[[PortId], str | None]) -> tuple
     return tuple(port for port in ports_of(service) if reached(port) in shown)
 
 
-def next_step(seen: Seen) -> Step:
+def next_step(seen: Seen) -> steps.Step:
     service = seen.service
     if reason := why_not(service):
         return _leave(seen, reason)
     if foreign(seen) and not marked(service):
-        return Rest(Reason.FOREIGN_ADDRESS)
+        return steps.Rest(Reason.FOREIGN_ADDRESS)
     if not bound(service):
-        return Manage()
+        return steps.Manage()
     return _publish(seen) if seen.fits else _find_ports(seen)
 
 
-def _publish(seen: Seen) -> Step:
+def _publish(seen: Seen) -> steps.Step:
     """A Service that has all that it wants."""
     if kept := _to_keep(seen):
         return kept
     if not seen.served:
-        return Push()
+        return steps.Push()
     if not _as_published(seen):
-        return Publish(seen.addresses)
+        return steps.Publish(seen.addresses)
     ports = tuple(each.port for each in seen.legs if each.port)
-    return Rest(Reason.PROGRAMMED) if ports_of(seen.service) == ports else Annotate(ports)
+    return steps.Rest(Reason.PROGRAMMED) if ports_of(seen.service) == ports else steps.Annotate(ports)
 
 
-def _find_ports(seen: Seen) -> Step:
+def _find_ports(seen: Seen) -> steps.Step:
     """A Service without ports that fit. What it cannot keep is taken back first: it may get another address."""
     for leg in seen.legs:
         if leg.port is not None and leg.taken_off is not None:
-            return PutBack(leg.port, leg.taken_off)
+            return steps.PutBack(leg.port, leg.taken_off)
     if set(_shown(seen.service)).difference(seen.addresses):
-        return Rest(Reason.FOREIGN_ADDRESS) if foreign(seen) else Clear()
+        return steps.Rest(Reason.FOREIGN_ADDRESS) if foreign(seen) else steps.Clear()
     if seen.denied is not None:
-        return Rest(seen.denied.reason)
+        return steps.Rest(seen.denied.reason)
     new = [leg.wish for leg in seen.legs if not leg.fits and leg.candidate is None]
     if new:
         wish = min(new, key=lambda each: not each.address)  # what may be refused comes first: nothing is made in vain
-        return MakePort(wish.family, wish.address, wish.subnet, wish.floating_network)
+        return steps.MakePort(wish.family, wish.address, wish.subnet, wish.floating_network)
     found = (each.port if each.fits else each.candidate for each in seen.legs)
-    return Annotate(tuple(each for each in found if each is not None))
+    return steps.Annotate(tuple(each for each in found if each is not None))
 
 
-def _to_keep(seen: Seen) -> Keep | DoNotKeep | None:
+def _to_keep(seen: Seen) -> steps.Keep | steps.DoNotKeep | None:
     for leg in seen.legs:
         if leg.to_keep:
-            return Keep(leg.to_keep, seen.service.metadata.namespace)
+            return steps.Keep(leg.to_keep, seen.service.metadata.namespace)
         if leg.not_to_keep:
-            return DoNotKeep(leg.not_to_keep)
+            return steps.DoNotKeep(leg.not_to_keep)
     return None
 
 
-def _leave(seen: Seen, reason: Reason) -> Step:
+def _leave(seen: Seen, reason: Reason) -> steps.Step:
     """Unmap in the seed's order: nobody is sent to an address that the next step takes away."""
     service = seen.service
     if strange(service):
-        return Rest(reason)  # whatever was copied into it, it is somebody else's
+        return steps.Rest(reason)  # whatever was copied into it, it is somebody else's
     if _shown(service) and not foreign(seen):
-        return Clear()
+        return steps.Clear()
     if has_conditions(service) and not service.deleting and not addressed_to_us(service):
-        return Tell(())  # what it shows, if anything, is somebody else's
+        return steps.Tell(())  # what it shows, if anything, is somebody else's
     if seen.port_is_ours or (ports_of(service) and marked(service)):
-        return _to_keep(seen) or Forget()
+        return _to_keep(seen) or steps.Forget()
     if not marked(service):
-        return Rest(reason)
-    return LetGo() if seen.served else Push()
+        return steps.Rest(reason)
+    return steps.LetGo() if seen.served else steps.Push()
 
 
 def foreign(seen: Seen) -> bool:

@@ -2,41 +2,26 @@
 
 from mooring.core.cleaning import CleaningStep, Doom, Label, Pair, Remove, Rescue, Unpair
 from mooring.core.security_group import CloseRules, GroupStep, Guard, MakeGroup, OpenRules, RemoveGroup
+from mooring.model import steps
 from mooring.model.cloud import FloatingIp, Port
 from mooring.model.reasons import Reason
-from mooring.model.steps import (
-    Annotate,
-    Clear,
-    DoNotKeep,
-    Forget,
-    Keep,
-    LetGo,
-    MakePort,
-    Manage,
-    Publish,
-    Push,
-    PutBack,
-    Rest,
-    Step,
-    Tell,
-)
 
-AnyStep = Step | CleaningStep | GroupStep
+AnyStep = steps.Step | CleaningStep | GroupStep
 
 PHRASES: dict[type[AnyStep], tuple[str, str]] = {
-    Rest: ("nothing to do", "nothing"),
-    Manage: ("taken on", "take it on: annotation and finalizers"),
-    MakePort: ("address made", "make a port, with a floating IP where they are wanted"),
-    Annotate: ("port given", "give it a port that has room for it, for each family of addresses"),
-    PutBack: ("floating IP put back", "put its floating IP back on its port"),
-    DoNotKeep: ("floating IP no longer kept", "no longer let its floating IP stay when nobody needs it"),
-    Keep: ("floating IP kept for good", "let its floating IP stay when nobody needs it any more"),
-    Push: ("gateways told", "tell the gateways"),
-    Publish: ("address published", "publish its address"),
-    Clear: ("address withdrawn", "take its address back"),
-    Tell: ("conditions written", "write its conditions"),
-    Forget: ("port taken away", "take its port away"),
-    LetGo: ("let go", "let it go: annotation and finalizers"),
+    steps.Rest: ("nothing to do", "nothing"),
+    steps.Manage: ("taken on", "take it on: annotation and finalizers"),
+    steps.MakePort: ("address made", "make a port, with a floating IP where they are wanted"),
+    steps.Annotate: ("port given", "give it a port that has room for it, for each family of addresses"),
+    steps.PutBack: ("floating IP put back", "put its floating IP back on its port"),
+    steps.DoNotKeep: ("floating IP no longer kept", "no longer let its floating IP stay when nobody needs it"),
+    steps.Keep: ("floating IP kept for good", "let its floating IP stay when nobody needs it any more"),
+    steps.Push: ("gateways told", "tell the gateways"),
+    steps.Publish: ("address published", "publish its address"),
+    steps.Clear: ("address withdrawn", "take its address back"),
+    steps.Tell: ("conditions written", "write its conditions"),
+    steps.Forget: ("port taken away", "take its port away"),
+    steps.LetGo: ("let go", "let it go: annotation and finalizers"),
     Pair: ("gateway may use addresses", "let a gateway use addresses"),
     Unpair: ("gateway may no longer use addresses", "no longer let a gateway use addresses"),
     Label: ("tagged as ours", "tag it as ours"),
