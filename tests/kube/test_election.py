@@ -257,6 +257,46 @@ def test_an_epoch_can_be_raised_above_what_somebody_has_seen() -> None:
     run_virtually(scene())
 
 
+def test_an_epoch_that_is_being_raised_does_not_fall_back() -> None:
+    """The renewal is sent after the raised epoch was written, and before that was answered."""
+
+    async def scene() -> None:
+        server = twin()
+        leader = Candidate(server, "a")
+        await asyncio.sleep(1.0)
+        term = leader.term
+        assert term is not None
+        await asyncio.sleep(3.7)
+        leader.wire.answers_take = 1.0
+        raising = asyncio.create_task(leader.election.raise_epoch(term, 41))
+        for _ in range(30):
+            await asyncio.sleep(0.1)
+            assert stored(server).metadata.annotations[EPOCH] == "42"
+        await raising
+        assert term.epoch == 42
+        assert leader.leads
+
+    run_virtually(scene())
+
+
+def test_who_stops_after_it_was_not_told_that_it_has_the_lease_hands_over() -> None:
+    async def scene() -> None:
+        server = twin()
+        first, second = await first_and_second(server)
+        first.wire.cut = second.wire.deaf = second.wire.lose_answers = True
+        server.end_watches()
+        await asyncio.sleep(15.0)  # it has taken it, and waits for a sign
+        assert stored(server).spec.holder_identity == "second"
+        assert not second.leads
+        third = Candidate(server, "third")
+        await asyncio.sleep(0.1)
+        await second.stop()
+        await asyncio.sleep(0.1)
+        assert third.leads
+
+    run_virtually(scene())
+
+
 def test_a_renewal_whose_answer_was_lost_does_not_end_the_term() -> None:
     async def scene() -> None:
         first, second = await first_and_second(twin())

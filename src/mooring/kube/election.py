@@ -51,6 +51,11 @@ class Term:
     def held(self) -> bool:
         return not self._lost and asyncio.get_running_loop().time() < self.ends
 
+    def saw(self, lease: Lease) -> None:
+        """The Lease, ours still, as somebody wrote it, perhaps we. Answers come after events; an epoch never falls."""
+        self.version, self.notes = lease.metadata.resource_version, lease.metadata.annotations
+        self.epoch = max(self.epoch, epoch_of(lease))
+
     def lose(self) -> None:
         """The Lease is somebody else's or gone; no renewal that was on its way brings the term back."""
         self._lost = True
@@ -90,6 +95,7 @@ class Election:
         self._highest = 0
         self._notes: Mapping[str, str] = {}
         self._deleted = ""  # the uid of the last Lease that was seen to end
+        self._in_doubt = False  # whether a write may have made the Lease ours, and nobody said so
         self._leading: tuple[Term, asyncio.Task[None]] | None = None
 
     async def run(self, lead: Callable[[Term], Awaitable[None]]) -> None:
@@ -105,6 +111,8 @@ class Election:
                         await self._release(term.version)
         finally:
             follower.cancel()
+            if self._in_doubt:
+                await self._release()
 
     async def raise_epoch(self, term: Term, above: int) -> None:
         """Make the term's epoch larger than one that somebody has seen, as after the Lease was lost."""
@@ -121,12 +129,11 @@ class Election:
             self._changed.clear()
             try:
                 term = await self._try(self._newest())
-            except asyncio.CancelledError:
-                await self._release()  # what was on its way may have made it ours
-                raise
             except (errors.Conflict, errors.AlreadyExists):
+                self._in_doubt = False
                 await self._look()  # somebody was faster
             except errors.NotFound:
+                self._in_doubt = False
                 self._looked, self._absent = None, True  # it is gone, and the watch did not tell
             except errors.KubeError as error:
                 self._looked = None
@@ -154,15 +161,17 @@ class Election:
     async def _try(self, lease: Lease | None) -> Term | None:
         begin = self._now()
         epoch = max(self._highest, epoch_of(lease)) + 1
+        if lease is not None and not self._is_free(lease, begin):
+            return None
+        self._in_doubt = True
         if lease is None:
             notes = {**self._notes, EPOCH: str(epoch)}  # who deletes a Lease does not mean what is written on it
             meta = Meta(name=self._lease.name, namespace=self._lease.namespace, annotations=notes)
             taken = await self._api.create(LEASES, Lease(metadata=meta, spec=self._spec(acquired=True)))
-        elif lease.spec.holder_identity in {None, "", self._identity} or begin >= self._free_at(lease):
+        else:
             transitions = (lease.spec.lease_transitions or 0) + 1
             taken = await self._patch(lease.metadata.resource_version, epoch, transitions=transitions)
-        else:
-            return None
+        self._in_doubt = False
         self._highest = epoch
         meta = taken.metadata
         return Term(epoch, meta.resource_version, begin + self._duration, uid=meta.uid, notes=meta.annotations)
@@ -215,15 +224,15 @@ class Election:
             return term.held()
         ours = lease.spec.holder_identity == self._identity
         if ours:
-            term.version, term.notes = lease.metadata.resource_version, lease.metadata.annotations
+            term.saw(lease)
         return ours
 
     async def _write(self, term: Term, epoch: int, notes: Mapping[str, str] | None = None) -> None:
         begin = self._now()
         lease = await self._patch(term.version, epoch, notes=notes)
-        term.version, term.epoch, term.ends = lease.metadata.resource_version, epoch, begin + self._duration
-        term.notes = lease.metadata.annotations
-        self._highest = max(self._highest, epoch)
+        term.saw(lease)
+        term.ends = max(term.ends, begin + self._duration)
+        self._highest = max(self._highest, term.epoch)
 
     async def _release(self, version: str = "") -> None:
         """Let the next one lead at once. When it does not work, the Lease runs out.
@@ -286,11 +295,14 @@ class Election:
             term.lose()
             renewing.cancel()
         elif lease is not None and int(lease.metadata.resource_version) > int(term.version):
-            term.version, term.notes = lease.metadata.resource_version, lease.metadata.annotations
+            term.saw(lease)
 
     def _takes(self, lease: Lease, term: Term) -> bool:
         newer = int(lease.metadata.resource_version) > int(term.version)
         return newer and lease.spec.holder_identity != self._identity
+
+    def _is_free(self, lease: Lease, now: float) -> bool:
+        return lease.spec.holder_identity in {None, "", self._identity} or now >= self._free_at(lease)
 
     def _free_at(self, lease: Lease) -> float:
         return self._seen_at + max(self._duration, lease.spec.lease_duration_seconds or 0)
