@@ -69,6 +69,11 @@ async def look_around(world: World) -> Survey:
     return await survey.survey(msgspec.structs.replace(sources(world), around=True))
 
 
+async def look_closely(world: World) -> Survey:
+    """And with what gateways have counted."""
+    return await survey.survey(msgspec.structs.replace(sources(world), around=True, counters=True))
+
+
 def new_world() -> World:
     """In which nothing goes wrong by itself. As everywhere, only one of the gateways holds the addresses."""
     world = World(1, Scripted({}))

@@ -15,7 +15,7 @@ from mooring.model.reports import WhoReport
 from tests.looking import blind, mooring, seeing
 from tests.simulation.user import User
 from tests.simulation.world import World
-from tests.surveying import leave_port, look_around, scene, sources, wall
+from tests.surveying import leave_port, look_closely, scene, sources, wall
 
 
 async def _served(world: World) -> Survey:
@@ -25,7 +25,7 @@ async def _served(world: World) -> Survey:
     await user.wait(15.0)
     for number, gateway in enumerate(world.gateways.values(), start=1):
         gateway.machine.kernel.passed = 20 * number
-    return await look_around(world)
+    return await look_closely(world)
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +85,7 @@ def test_a_port_that_nobody_has(survey: Survey, tmp_path: Path) -> None:
 def test_an_address_at_which_nobody_is(tmp_path: Path) -> None:
     async def deeds(world: World) -> Survey:
         leave_port(world)
-        return await look_around(world)
+        return await look_closely(world)
 
     found = scene(deeds)
     assert found.sights.owned is not None

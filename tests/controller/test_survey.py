@@ -406,7 +406,7 @@ def test_an_agent_that_does_not_know_the_question_for_counters() -> None:
 
         there = sources(world)
         agents = {**there.agents, "g2": Door(older)}
-        return await survey.survey(msgspec.structs.replace(there, agents=agents, around=True))
+        return await survey.survey(msgspec.structs.replace(there, agents=agents, counters=True))
 
     first, second = scene(deeds).sights.agents
     assert first.counted == ()

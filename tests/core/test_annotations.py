@@ -56,6 +56,20 @@ def test_what_is_refused_is_named_as_its_owner_wrote_it(name: str) -> None:
     assert refused.fact.startswith(f"Its annotation {name} says 'theirs'")
 
 
+def test_a_bad_address_is_to_be_put_right_where_it_stands() -> None:
+    refused = wishes.refused(service(**{"metallb.io/loadBalancerIPs": "none"}), (IPV4,))
+    assert refused is not None
+    assert "annotation metallb.io/loadBalancerIPs:" in refused.fix
+
+
+@pytest.mark.parametrize("name", sorted(annotations.ONCE))
+def test_who_has_an_address_keeps_it_whatever_words_of_others_say(name: str) -> None:
+    [*_, alike] = names.ALIKE[name]
+    assert annotations.said(service(**{alike: "theirs"}), name) == "theirs"
+    assert annotations.said(service(**{alike: "theirs", names.PORT: "p"}), name) == ""
+    assert annotations.said(service(**{alike: "theirs", name: "ours", names.PORT: "p"}), name) == "ours"
+
+
 @pytest.mark.parametrize(("ours", "alike"), [(ours, each) for ours, alike in names.ALIKE.items() for each in alike])
 def test_ours_win_and_both_are_remembered(ours: str, alike: str) -> None:
     assert annotations.said(service(**{alike: "theirs"}), ours) == "theirs"

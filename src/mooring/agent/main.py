@@ -124,11 +124,11 @@ async def _serve(
     registry = prometheus_client.CollectorRegistry()
     metrics = Metrics(registry)
     gateway.certificate_ends = lambda: tls.ends
-    counting = Counting(gateway.rules, Nftables())
-    registry.register(GatewayCollector(gateway, counting, certificate_ends=lambda: tls.ends))
+    scraped, asked = (Counting(gateway.rules, Nftables()) for _ in range(2))  # neither waits for the other
+    registry.register(GatewayCollector(gateway, scraped, certificate_ends=lambda: tls.ends))
     async with (
         serving.serving(serving.monitoring(registry, gateway.ready), config.agent.monitoring),
-        serving.serving(app(gateway, hand, metrics, counting), config.agent.listen, tls=tls.context),
+        serving.serving(app(gateway, hand, metrics, asked), config.agent.listen, tls=tls.context),
     ):
         log.info("serving", listen=config.agent.listen, monitoring=config.agent.monitoring, version=VERSION)
         loops: tuple[asyncio.Task[Any], ...] = (

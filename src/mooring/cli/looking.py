@@ -65,11 +65,15 @@ json_option = click.option(
 all_option = click.option("--all", "everything", is_flag=True, help="Show everything, however long it is.")
 
 
-def survey(ctx: click.Context, path: Path | None, *, around: bool = False) -> Survey:
-    """Look at everything; `around`: at what others have, too. Ends the command where that is not possible."""
+def survey(ctx: click.Context, path: Path | None, *, around: bool = False, counters: bool = False) -> Survey:
+    """Look at everything; `around`: at what others have, too; `counters`: and at what gateways have counted.
+
+    Ends the command where that is not possible.
+    """
     from mooring.controller import survey as surveying  # noqa: PLC0415 - see the module's first lines
 
-    look: Look = ways(ctx).look or (surveying.look_around if around else surveying.look)
+    real = surveying.look_closely if counters else surveying.look_around if around else surveying.look
+    look: Look = ways(ctx).look or real
     return run(look(config_file.load_for("controller", path)))
 
 

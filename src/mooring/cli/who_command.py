@@ -47,7 +47,7 @@ def who(ctx: click.Context, path: Path | None, *, address: str, form: str) -> No
     asked = whose.read(address)
     if asked is None:
         raise click.UsageError(f"{address!r} is not an address, an address with :PORT, or an id of Neutron's.")
-    report = whose.who(looking.survey(ctx, path, around=True), asked)
+    report = whose.who(looking.survey(ctx, path, counters=True), asked)
     if form == "json":
         output.show_json(report)
     else:

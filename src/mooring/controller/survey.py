@@ -42,9 +42,9 @@ class CannotLook(Exception):
 class Sources(Struct, frozen=True):
     """The ways to everything, and the time. `silent` are gateways that cannot even be asked, and why.
 
-    `around`: what others have beside ours in OpenStack is looked at, too, and what gateways have counted. `acts`: what
-    the controller is configured to do, be it that none runs. `holders`: how many gateways hold addresses at once, by
-    the configuration.
+    `around`: what others have beside ours in OpenStack is looked at, too; `counters`: what gateways have counted, too.
+    `acts`: what the controller is configured to do, be it that none runs. `holders`: how many gateways hold addresses
+    at once, by the configuration.
     """
 
     api: Api
@@ -55,6 +55,7 @@ class Sources(Struct, frozen=True):
     silent: Mapping[str, str] = {}
     wanted: Services = Services()
     around: bool = False
+    counters: bool = False
     acts: bool = True
     holders: int = 1
     openstack: bool = True
@@ -71,6 +72,12 @@ async def look_around(config: Config) -> Survey:
     """The same with what others have in the network of the addresses."""
     async with opened(config) as sources:
         return await survey(msgspec.structs.replace(sources, around=True))
+
+
+async def look_closely(config: Config) -> Survey:
+    """The same with what the gateways have counted."""
+    async with opened(config) as sources:
+        return await survey(msgspec.structs.replace(sources, around=True, counters=True))
 
 
 @contextlib.asynccontextmanager
@@ -133,7 +140,7 @@ async def _sights(sources: Sources) -> Sights:
             policies = tasks.create_task(sources.api.list(NETWORK_POLICIES))
             lease = tasks.create_task(_lease(sources.api))
             owned = tasks.create_task(looking.owned(sources.cloud, sources.find, around=sources.around))
-            asked = tasks.create_task(looking.asked(sources.agents, counters=sources.around))
+            asked = tasks.create_task(looking.asked(sources.agents, counters=sources.counters))
     except ExceptionGroup as failed:
         refused = [each for each in failed.exceptions if isinstance(each, KubeError)]
         if len(refused) < len(failed.exceptions):

@@ -1,7 +1,12 @@
-"""What the owner of a Service has annotated, in our words or in those of another load balancer (`names.ALIKE`)."""
+"""What the owner of a Service has annotated, in our words or in those of another load balancer (`names.ALIKE`).
+
+Words of others say where a new address is to come from; they never take away the one that a Service has.
+"""
 
 from mooring.model import names
 from mooring.model.kubernetes import Service
+
+ONCE = frozenset({names.ADDRESSES, names.SUBNET, names.FLOATING_NETWORK})
 
 
 def said(service: Service, name: str) -> str:
@@ -12,6 +17,6 @@ def said(service: Service, name: str) -> str:
 def spelled(service: Service, name: str) -> str:
     """The name under which it says so; ours, if it says nothing."""
     there = service.metadata.annotations
-    if name in there:
+    if name in there or (name in ONCE and names.PORT in there):
         return name
     return next((each for each in names.ALIKE.get(name, ()) if each in there), name)

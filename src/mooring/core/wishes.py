@@ -56,15 +56,16 @@ def refused(service: Service, offered: Iterable[str]) -> Refused | None:
         if each not in there:
             return Refused(f"It wants an address of {each}, and the controller has none", NO_SUBNET[each])
     asked = tuple(_asked_for(service))
+    ask = ASK.format(annotations.spelled(service, names.ADDRESSES))
     for each in asked:
         if not _address(each):
-            return Refused(f"It asks for the address {each!r:.60}, which is none", ASK)
+            return Refused(f"It asks for the address {each!r:.60}, which is none", ask)
         if ranges.nobodys(each):
-            return Refused(f"It asks for {each}, which no Service can have", ASK)
+            return Refused(f"It asks for {each}, which no Service can have", ask)
         if family_of(each) not in wanted:
-            return Refused(f"It asks for {each}, and its spec.ipFamilies has no {family_of(each)}", ASK)
+            return Refused(f"It asks for {each}, and its spec.ipFamilies has no {family_of(each)}", ask)
     if len({family_of(each) for each in asked}) < len(asked):
-        return Refused(f"It asks for several addresses of one family: {', '.join(asked[:4])}", ASK)
+        return Refused(f"It asks for several addresses of one family: {', '.join(asked[:4])}", ask)
     return None
 
 
@@ -105,7 +106,7 @@ def _address(text: str) -> bool:
         return False
 
 
-ASK = f"Put right spec.loadBalancerIP and annotation {names.ADDRESSES}: one address for each family, in its usual form"
+ASK = "Put right spec.loadBalancerIP and annotation {}: one address for each family, in its usual form"
 NO_SUBNET = {
     IPV4: "Give the controller addresses.subnet (or addresses.static), or take IPv4 out of spec.ipFamilies",
     IPV6: "Give the controller addresses.subnet_ipv6 (or addresses.static), or take IPv6 out of spec.ipFamilies",
