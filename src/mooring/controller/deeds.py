@@ -14,6 +14,9 @@ from mooring.kube.recorder import Recorder, Told
 from mooring.model import steps
 from mooring.model.kubernetes import ObjectReference, Service
 
+IN_CLOUD = (steps.MakePort, steps.PutBack, steps.Keep, steps.DoNotKeep)
+"""What is done in OpenStack, and only by who knows what there is."""
+
 
 class Deeds:
     """Owned by one task."""

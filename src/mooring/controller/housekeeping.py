@@ -11,6 +11,9 @@ from mooring.core.cleaning import CleaningStep, Pair
 from mooring.core.picture import Picture
 from mooring.model.cloud import PortId
 
+LOOK_AGAIN = 10.0
+"""Seconds after which who could not see what there is tries again, for others than those who need it."""
+
 
 class Housekeeping:
     """Owned by one task. Since when something goes, it knows from when it first saw so itself."""
@@ -21,12 +24,27 @@ class Housekeeping:
         self._log = log
         self._before_deletion = before_deletion
         self._tagged: dict[str, float] = {}
+        self._look_at = 0.0
         self.held_back = 0
         """How much is not tagged, because it is too much at once."""
 
+    async def look(self) -> None:
+        """See what there is, if that is not known. Where nobody answers, what was known has to do."""
+        now = asyncio.get_running_loop().time()
+        if self._ports.known or now < self._look_at:
+            return
+        try:
+            await self.refresh()
+        except CloudError as error:
+            self._log.warning("goes on by what was known", why=str(error))
+
     async def refresh(self) -> None:
         """See what there is now."""
-        await self._ports.refresh()
+        try:
+            await self._ports.refresh()
+        except CloudError:
+            self._look_at = asyncio.get_running_loop().time() + LOOK_AGAIN
+            raise
         now = asyncio.get_running_loop().time()
         self._tagged = {each: self._tagged.get(each, now) for each in self._picture.addresses.going()}
         self._picture.offer()

@@ -19,7 +19,7 @@ from mooring.cloud.errors import CloudError
 from mooring.controller import troubles
 from mooring.controller.agenda import Agenda, Chore, Item, Times
 from mooring.controller.agents import Agents, Errands
-from mooring.controller.deeds import Deeds
+from mooring.controller.deeds import IN_CLOUD, Deeds
 from mooring.controller.followed import Followed
 from mooring.controller.housekeeping import Housekeeping
 from mooring.controller.members import Members
@@ -204,8 +204,7 @@ class Leader:
 
     async def _serve(self, name: Name) -> None:
         while service := self._services.get(name):
-            if not self._ports.known:
-                await self._house.refresh()
+            await self._house.look()
             if await self._security.let_in(service, self._services.all):
                 continue  # it may have changed meanwhile
             self._agenda.let_in(name)
@@ -218,6 +217,9 @@ class Leader:
             if isinstance(step, Push):
                 self._wait_for_gateways(service)
                 return
+            if isinstance(step, IN_CLOUD) and not self._ports.known:
+                await self._house.refresh()
+                continue
             try:
                 await self._deeds.do(service, step)
             except errors.Conflict:
