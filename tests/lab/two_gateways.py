@@ -284,8 +284,14 @@ class Program:
         return self.hear()
 
     def end(self) -> list[str]:
-        """End its input; all that it has still to say."""
-        return self._process.communicate()[0].splitlines()
+        """End its input; all that it has still to say, with what came beside a line that was heard."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        with suppress(BrokenPipeError):
+            self._process.stdin.close()
+        said = self._process.stdout.read().splitlines()
+        self._process.wait()
+        return said
 
 
 class TwoGateways:
