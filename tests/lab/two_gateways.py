@@ -45,6 +45,11 @@ LISTEN = "127.0.0.1:9443"
 MONITORING = "127.0.0.1:9441"
 
 
+def _at_once(address: str) -> list[str]:
+    """Without it the kernel lets an address of IPv6 be used a moment after it was added, on a busy machine later."""
+    return ["nodad"] if ":" in address else []
+
+
 class Namespaces:
     """Network namespaces, each held by a process that sleeps, joined by one that holds the bridges."""
 
@@ -57,7 +62,7 @@ class Namespaces:
         own = _namespace(os.getpid())
         waiting.until(lambda: _namespace(holder.pid) not in ("", own), seconds=10, what=f"the namespace of {name}")
         self.run(name, ["ip", "link", "set", "lo", "up"])
-        # Bridged frames are nobody's packets, and addresses count at once.
+        # Bridged frames are nobody's packets, and no address is tried out before it counts.
         for setting in ("net.ipv6.conf.default.accept_dad=0", "net.ipv4.conf.all.rp_filter=0"):
             self.run(name, ["sysctl", "-qw", setting])
 
@@ -68,12 +73,15 @@ class Namespaces:
         self.run("wire", ["ip", "link", "add", far, "type", "veth", "peer", "name", interface, "netns", str(pid)])
         self.run("wire", ["ip", "link", "set", far, "master", bridge, "up"])
         for address in addresses:
-            self.run(name, ["ip", "address", "add", address, "dev", interface])
+            self.run(name, ["ip", "address", "add", address, "dev", interface, *_at_once(address)])
         self.run(name, ["ip", "link", "set", interface, "up"])
 
     def address(self, name: str, *addresses: str, options: str = "") -> None:
         """More addresses for the front or back interface of a host, in networks that it has."""
-        lines = (f"address add {each}/{64 if ':' in each else 24} dev eth0 {options}\n" for each in addresses)
+        lines = (
+            f"address add {each}/{64 if ':' in each else 24} dev eth0 {' '.join(_at_once(each))} {options}\n"
+            for each in addresses
+        )
         self.run(name, ["ip", "-batch", "-"], stdin="".join(lines))
 
     def unaddress(self, name: str, *addresses: str) -> None:
