@@ -183,7 +183,7 @@ def _reason(service: Service, truth: Truth) -> str:
         and each.spec.pod_selector.match_labels.items() <= service.spec.selector.items()
         for each in truth.policies.values()
     )
-    return "NetworkPolicyApplies" if guarded else "Programmed"
+    return "NetworkPolicyApplies" if guarded and wants.layer(service) == "pod" else "Programmed"
 
 
 def _is_told_no(service: Service) -> Iterator[str]:
