@@ -15,6 +15,24 @@ def test_commands_outputs_and_lines() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "looks"),
+    [
+        ("mooring status", True),
+        ("mooring who 203.0.113.7:80 -o json", True),
+        ("kubectl get events --field-selector=involvedObject.name=web", True),
+        ("mooring gateway list", True),
+        ("mooring gateway drain gw2", False),
+        ("mooring orphans --delete --yes", False),
+        ("kubectl get secret | kubectl apply -f -", False),
+        ("mooring doctor > told", False),
+        ("mooring whoever", False),
+    ],
+)
+def test_what_only_looks_may_look_again(text: str, *, looks: bool) -> None:
+    assert blocks.Command("page.md", 1, text).looks is looks
+
+
 def test_commands_for_a_host() -> None:
     [block] = blocks.blocks("<!-- walk: gw1 -->\n```console\n$ one\n```\n", "t.md")
     assert [(each.text, each.host) for each in block.commands] == [("one", "gw1")]

@@ -1,7 +1,7 @@
 """openstacksdk's reader of clouds.yaml, and nothing else of it.
 
 The package loads the clients of all services of OpenStack, five hundred modules, before anybody has asked for one: ten
-MiB and a third of a second of CPU in each process. Its reader needs none of them, so the package's own first lines are
+MiB and a tenth of a second of CPU in each process. Its reader needs none of them, so the package's own first lines are
 passed over. Who imports the package afterwards gets it whole.
 """
 
