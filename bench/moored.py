@@ -139,7 +139,9 @@ class Cluster:
 
     def publish(self, number: int, address: Address) -> str:
         """A Service that has all that it wants; its cluster IP."""
-        made = self.expose(number, {names.MANAGED: "true", names.PORT: address.port})
+        made = self.expose(
+            number, {names.MANAGED: "true", names.PORT: address.port, names.GIVEN: f"{port(number)}/TCP"}
+        )
         status = {
             "loadBalancer": {"ingress": [{"ip": address.public, "ipMode": "Proxy"}]},
             "conditions": _conditions(number, address),

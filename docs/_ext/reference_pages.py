@@ -30,6 +30,10 @@ NAMES: Mapping[str, tuple[str, str]] = {
         "annotation of a Service",
         "The ids of the Neutron ports that carry it, one for each family, if they bear our mark; or listed addresses.",
     ),
+    "GIVEN": (
+        "annotation of a Service",
+        "The ports and the sharing key that it was given its address for. What it adds later may make it move.",
+    ),
     "ADDRESSES": (
         "annotation of a Service",
         "The addresses that its owner wants, one for each family; `spec.loadBalancerIP` says the same for one.",

@@ -149,7 +149,9 @@ def guarded(*policies: NetworkPolicy) -> Known:
         # policies
         ("pod", service(), guarded(EVERY_POD), NEVER, [Reason.NETWORK_POLICY]),
         ("pod", LOCAL, guarded(EVERY_POD), VIP, [Reason.CLIENT_HIDDEN, Reason.NETWORK_POLICY]),
-        ("node", service(), guarded(EVERY_POD), VIP, []),
+        ("node", service(), guarded(EVERY_POD), VIP, [Reason.NETWORK_POLICY]),
+        ("node", LOCAL, guarded(EVERY_POD), NEVER, [Reason.NETWORK_POLICY]),
+        ("cluster", service(), guarded(EVERY_POD), VIP, [Reason.NETWORK_POLICY]),
     ],
 )
 def test_what_is_told(layer: Layer, given: Service, behind: Known, snat: frozenset[str], reasons: list[Reason]) -> None:

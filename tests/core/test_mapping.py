@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from mooring.core import mapping
+from mooring.core import mapping, shares
 from mooring.core.mapping import Leg, Seen
 from mooring.core.wishes import IPV4, IPV6, Refused, Wish
 from mooring.model import names
@@ -55,8 +55,10 @@ def service(  # noqa: PLR0913 - all that the table depends on
     type: str = "LoadBalancer",  # noqa: A002 - Kubernetes' word
     lb_class: str = names.GATEWAY_CLASS,
     deleting: bool = False,
+    given: str = "80/TCP,53/UDP",
 ) -> Service:
-    annotations = {key: text for key, text in ((names.MANAGED, managed), (names.PORT, port)) if text}
+    annotations = {names.MANAGED: managed, names.PORT: port, names.GIVEN: port and given}
+    annotations = {key: text for key, text in annotations.items() if text}
     return Service(
         metadata=Meta(
             name="web",
@@ -119,6 +121,11 @@ def said(given: Service) -> Service:
         (seen(mapped("198.51.100.1"), port_is_ours=True, fits=True, address=ADDRESS, served=True), Publish((ADDRESS,))),
         (seen(mapped(ADDRESS), port_is_ours=True, fits=True, address=ADDRESS, served=True), Rest(Reason.PROGRAMMED)),
         (seen(mapped(ADDRESS), port_is_ours=True, fits=True, address=ADDRESS), Push()),
+        (seen(ours(port=PORT, given=""), port_is_ours=True, fits=True, address=ADDRESS), Annotate((PORT,))),
+        (
+            seen(ours(port=PORT, shown=ADDRESS, given="80/TCP"), port_is_ours=True, fits=True, address=ADDRESS),
+            Annotate((PORT,)),
+        ),
         # bound, port that does not fit, or is none of ours
         (seen(mapped(ADDRESS), port_is_ours=True, candidate=OTHER), Clear()),
         (seen(mapped(), port_is_ours=True, candidate=OTHER), Annotate((OTHER,))),
@@ -247,7 +254,7 @@ def named(name: str, *, since: str, shown: str = "") -> Service:
 
 
 def test_protocols_are_told_apart() -> None:
-    assert mapping.keys(service()) == (Key("TCP", 80), Key("UDP", 53))
+    assert shares.keys(service()) == (Key("TCP", 80), Key("UDP", 53))
 
 
 @pytest.mark.parametrize(

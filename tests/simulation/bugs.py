@@ -68,7 +68,7 @@ BUGS = (
         "ports are given out by their number, whatever the protocol",
         (
             (PICTURE, "import Forward\n", "import Forward, Key\n"),
-            (PICTURE, "mapping.keys(service)", "tuple(Key('any', key.port) for key in mapping.keys(service))"),
+            (PICTURE, "Wanted(wanted.keys,", "Wanted(tuple(Key('any', key.port) for key in wanted.keys),"),
         ),
     ),
     Bug(
@@ -302,6 +302,18 @@ MUTANTS = (
         (("core/allocation.py", "        if group != wanted.group:\n            return next(iter(members))\n", ""),),
     ),
     Bug(
+        "stays, though others add",
+        "after a restart the older one has what it added to its wishes, and who had it loses its address",
+        ((PICTURE, "shares.given(each)", "shares.wanted(each)"),),
+        where="adds",
+    ),
+    Bug(
+        "stays, though others leave",
+        "after a restart the older one has the address that it wants to share with others, and who had it loses it",
+        (("core/shares.py", 'in had.split(",")), company)', 'in had.split(",")), want.company)'),),
+        where="keys",
+    ),
+    Bug(
         "one group, none",
         "where no Service is to share an address, those of one namespace do",
         ((PICTURE, '"none": str,', '"none": lambda name: name.namespace,'),),
@@ -310,7 +322,7 @@ MUTANTS = (
     Bug(
         "rest, keys",
         "whom its owner wants to share an address with is not asked",
-        ((PICTURE, "(self._group(service.name), wishes.key(service))", '(self._group(service.name), "")'),),
+        ((PICTURE, "(self._group(service.name), wanted.company)", '(self._group(service.name), "")'),),
         where="keys",
     ),
     Bug(

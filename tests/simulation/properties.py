@@ -270,19 +270,23 @@ def s7_nobody_is_sent_nowhere(truth: Truth, effect: Effect) -> Iterator[str]:
         sent = {(each.address, each.port) for each in forward.backends}
         if sent and sent <= wants.backends(found, key, truth, v6=v6):
             truth.reached.add(state)
-        if not sent and state in truth.reached and truth.steady.get(state[1:]) and not truth.backends_missed:
+        if not sent and state in truth.reached and state[1:] in truth.steady and not truth.backends_missed:
             yield f"{gateway.name} was told that {found.name} has no backends, and it always had"
 
 
 def _see_backends(truth: Truth) -> None:
-    """Remember of every port of every Service whether it has had backends ever since it first had some."""
-    for service in truth.services.values():
-        for key, v6 in itertools.product(wants.keys(service), (False, True)):
-            state = _state(service, key, v6=v6)
-            if wants.backends(service, key, truth, v6=v6):
-                truth.steady.setdefault(state, True)
-            elif state in truth.steady:
-                truth.steady[state] = False
+    """Remember of every port of every Service whether it has had backends ever since it first had some.
+
+    What its owner wanted of it before and wants again does not count: what was told in between may still be on its way.
+    """
+    answered = {
+        _state(service, key, v6=v6)
+        for service in truth.services.values()
+        for key, v6 in itertools.product(wants.keys(service), (False, True))
+        if wants.backends(service, key, truth, v6=v6)
+    }
+    truth.unsteady |= truth.steady - answered
+    truth.steady = answered - truth.unsteady
 
 
 def stays(truth: Truth, effect: Effect) -> Iterator[str]:

@@ -158,6 +158,9 @@ def _wrong_conditions(service: Service, truth: Truth) -> Iterator[str]:
     kept = any(port in truth.static and port not in truth.listed for port in wants.ports_of(service))
     if said[wants.OUR_CONDITIONS[1]].reason != ("AddressRetired" if kept else "Allocated"):
         yield f"{service.name} says {said[wants.OUR_CONDITIONS[1]].reason} of its address"
+    given = service.metadata.annotations.get(names.GIVEN, "").split(" ")[0]
+    if set(given.split(",")) != {f"{key.port}/{key.protocol}" for key in wants.keys(service)}:
+        yield f"{service.name} says that it was given {given}"
     reason = said[wants.OUR_CONDITIONS[-1]].reason
     if reason != expected:
         yield f"{service.name} says {reason}, and should say {expected}"
@@ -183,7 +186,7 @@ def _reason(service: Service, truth: Truth) -> str:
         and each.spec.pod_selector.match_labels.items() <= service.spec.selector.items()
         for each in truth.policies.values()
     )
-    return "NetworkPolicyApplies" if guarded and wants.layer(service) == "pod" else "Programmed"
+    return "NetworkPolicyApplies" if guarded else "Programmed"
 
 
 def _is_told_no(service: Service) -> Iterator[str]:

@@ -16,7 +16,7 @@ Deeds = Callable[[World, random.Random], Awaitable[None]]
 class Scenario(Struct, frozen=True):
     """`addresses`: how many are enough for what is left at the end; more are waste.
 
-    `depends`: what the user does depends on what was given, so that the end is not the same whatever happens.
+    `depends`: the end depends on what was given when the user did something: it is not the same whatever happens.
     """
 
     name: str
@@ -124,6 +124,17 @@ async def _keys(world: World, _chance: random.Random) -> None:
     user.expose("mail", "25/TCP")
     await user.wait(2.0)
     user.annotate("shop", names.SHARING_KEY, None)
+
+
+async def _adds(world: World, _chance: random.Random) -> None:
+    """The older one of two that share an address adds what the younger one has of it: who adds moves."""
+    user = User(world)
+    user.expose("web", "80/TCP")
+    await user.wait(1.0)
+    user.expose("shop", "443/TCP")
+    user.expose("mail", "25/TCP")
+    await user.wait(2.0)
+    user.change_ports("web", "80/TCP", "443/TCP")
 
 
 async def _thief(world: World, _chance: random.Random) -> None:
@@ -649,6 +660,7 @@ SCENARIOS = {
         Scenario("cluster", _cluster, addresses=3),
         Scenario("alone", _alone, addresses=2),
         Scenario("keys", _keys, addresses=4, depends=True),
+        Scenario("adds", _adds, addresses=2),
         Scenario("unmap", _unmap, addresses=0),
         Scenario("move", _move, addresses=2),
         Scenario("restart", _restart, addresses=3),

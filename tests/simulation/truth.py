@@ -36,8 +36,17 @@ _NODES: msgspec.json.Decoder[WatchEvent[Node]] = msgspec.json.Decoder(WatchEvent
 _POLICIES: msgspec.json.Decoder[WatchEvent[NetworkPolicy]] = msgspec.json.Decoder(WatchEvent[NetworkPolicy])
 
 T = TypeVar("T", bound=Resource)
-Promise = tuple[frozenset[tuple[str, int]], tuple[str, ...], int]
-"""What a Service wants: (protocol, port), families of addresses, and how often its owner has changed wishes."""
+
+
+class Promise(Struct, frozen=True):
+    """What a Service wants: (protocol, port), families of addresses, with whom, how often its owner changed wishes."""
+
+    keys: frozenset[tuple[str, int]]
+    families: tuple[str, ...]
+    company: str
+    turns: int
+
+
 Changed = dict[Name, tuple[T | None, T | None]]
 
 
@@ -90,8 +99,10 @@ class Truth:
         self.slices: dict[Name, EndpointSlice] = {}
         self.nodes: dict[Name, Node] = {}
         self.policies: dict[Name, NetworkPolicy] = {}
-        self.steady: dict[tuple[object, ...], bool] = {}
-        """Whether what a Service wants, once it had backends, has never been without."""
+        self.steady: set[tuple[object, ...]] = set()
+        """What Services want that has had backends ever since it first had some."""
+        self.unsteady: set[tuple[object, ...]] = set()
+        """What had some, and was without or not wanted since."""
         self.backends_missed = False
         """Whether an event about nodes or endpoints was lost: what nobody heard of, nobody can follow."""
         self.reached: set[tuple[object, ...]] = set()

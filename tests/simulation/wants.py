@@ -10,7 +10,8 @@ from tests.simulation.gateway import GatewayTwin
 from tests.simulation.truth import CHOICES, Promise, Truth
 
 OUR_FINALIZERS = {names.FINALIZER, names.CLEANUP_FINALIZER}
-OUR_ANNOTATIONS = {names.MANAGED, names.PORT}
+GIVEN = {names.PORT, names.GIVEN}
+OUR_ANNOTATIONS = {names.MANAGED, *GIVEN}
 LAYERS = {"pod", "node", "cluster"}
 OUR_CONDITIONS = ("openstack.org/Accepted", "openstack.org/Allocated", "openstack.org/Programmed")
 
@@ -38,7 +39,7 @@ def has_ours(service: Service) -> bool:
     """Our annotations (an opt-out is its owner's), or the finalizer that we rely on."""
     annotations = service.metadata.annotations
     managed = annotations.get(names.MANAGED) == "true"
-    return managed or names.PORT in annotations or names.FINALIZER in service.metadata.finalizers
+    return managed or not annotations.keys().isdisjoint(GIVEN) or names.FINALIZER in service.metadata.finalizers
 
 
 def theirs(service: Service) -> tuple[object, ...]:
@@ -204,7 +205,8 @@ def _slices(service: Service, truth: Truth) -> Iterator[EndpointSlice]:
 
 def wishes(truth: Truth, service: Service) -> Promise:
     told = frozenset((key.protocol, key.port) for key in keys(service))
-    return told, families(service), truth.turns[service.metadata.uid]
+    company = service.metadata.annotations.get(names.SHARING_KEY, "")
+    return Promise(told, families(service), company, truth.turns[service.metadata.uid])
 
 
 def _edited(truth: Truth, service: Service) -> bool:
@@ -216,8 +218,8 @@ def _edited(truth: Truth, service: Service) -> bool:
 def settled(truth: Truth, service: Service) -> bool:
     """Whether nothing happened to a Service since it was given the address that it shows: no view may lack it.
 
-    Its owner has not changed it, its port and floating IP are there, and no owner of a Service beside it on that port
-    has changed that one.
+    Its owner has not changed it, its port and floating IP are there, and no Service beside it on that port wants again
+    what it gave up once.
     """
     ports = set(ports_of(service))
     shown = {each.ip for each in service.status.load_balancer.ingress}
@@ -226,10 +228,15 @@ def settled(truth: Truth, service: Service) -> bool:
     if shown != {public(truth, port) for port in ports}:
         return False
     beside = [each for each in truth.services.values() if ports & set(ports_of(each)) and each.name != service.name]
-    return not any(_edited(truth, each) and _rivals(each, service) for each in beside)
+    return not any(_edited(truth, each) and _was_first(truth, each, service) for each in beside)
 
 
-def _rivals(one: Service, other: Service) -> bool:
+def _was_first(truth: Truth, one: Service, other: Service) -> bool:
+    """Whether one wants again what it was promised once, and what the other one was promised since."""
+    promised = (truth.promised.get(each.metadata.uid, wishes(truth, each)) for each in (one, other))
+    return _rivals(wishes(truth, one), wishes(truth, other)) and _rivals(*promised)
+
+
+def _rivals(one: Promise, other: Promise) -> bool:
     """Whether they cannot have an address together: they want the same of it, or not the same company."""
-    company = {each.metadata.annotations.get(names.SHARING_KEY) for each in (one, other)}
-    return bool(keys(one) & keys(other)) or len(company) > 1
+    return bool(one.keys & other.keys) or one.company != other.company

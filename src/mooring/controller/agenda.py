@@ -7,7 +7,7 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from mooring.controller.followed import Followed
-from mooring.core import endpoints, mapping, nodes, probing
+from mooring.core import endpoints, mapping, nodes, probing, shares
 from mooring.core.backends import Known
 from mooring.core.picture import Picture
 from mooring.kube.queue import WorkQueue
@@ -186,7 +186,7 @@ def _went_back(before: Service, after: Service) -> bool:
 
 
 def _has_as_before(before: Service, after: Service) -> bool:
-    return (mapping.ports_of(before), mapping.keys(before)) == (mapping.ports_of(after), mapping.keys(after))
+    return (mapping.ports_of(before), shares.keys(before)) == (mapping.ports_of(after), shares.keys(after))
 
 
 def _wishes(service: Service) -> tuple[object, ...]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from mooring.core import explaining, mapping
+from mooring.core import explaining, mapping, shares
 from mooring.kube.api import Api
 from mooring.kube.kinds import SERVICES
 from mooring.kube.store import Store
@@ -36,10 +36,11 @@ class ServiceWrites:
         await self._patch(service, {"metadata": {"annotations": {names.MANAGED: "true"}, "finalizers": finalizers}})
 
     async def annotate(self, service: Service, ports: tuple[PortId, ...]) -> None:
-        await self._patch(service, {"metadata": {"annotations": {names.PORT: ",".join(ports)}}})
+        given = str(shares.wanted(service))
+        await self._patch(service, {"metadata": {"annotations": {names.PORT: ",".join(ports), names.GIVEN: given}}})
 
     async def forget(self, service: Service) -> None:
-        await self._patch(service, {"metadata": {"annotations": {names.PORT: None}}})
+        await self._patch(service, {"metadata": {"annotations": {names.PORT: None, names.GIVEN: None}}})
 
     async def let_go(self, service: Service) -> None:
         """An opt-out of the owner's stays: only our own "true" is taken off.
@@ -50,7 +51,9 @@ class ServiceWrites:
         theirs = mapping.of_another_class(service) or names.FINALIZER not in service.metadata.finalizers
         ours = (names.FINALIZER,) if theirs else FINALIZERS
         finalizers = [each for each in service.metadata.finalizers if each not in ours]
-        await self._patch(service, {"metadata": {"annotations": managed, "finalizers": finalizers}})
+        await self._patch(
+            service, {"metadata": {"annotations": managed | {names.GIVEN: None}, "finalizers": finalizers}}
+        )
 
     async def publish(self, service: Service, addresses: tuple[str, ...], conditions: tuple[Condition, ...]) -> None:
         ingress = [{"ip": each, "ipMode": self._ip_mode} for each in addresses]

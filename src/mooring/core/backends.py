@@ -75,7 +75,9 @@ def remarks(
             return (_no_node_port(lacking),)
         if not all(each.backends for each in answered):
             return (_no_nodes(service),)
-    return tuple(_hidden(service, layer, snat)) if len(answered) == len(forwards) else (_no_endpoints(),)
+    if len(answered) < len(forwards):
+        return (_no_endpoints(),)
+    return (*_hidden(service, layer, snat), *_policies(service, known))
 
 
 def _nodes(service: Service, port: ServicePort, address: str, known: Known) -> tuple[Backend, ...]:
@@ -159,5 +161,5 @@ def _policies(service: Service, known: Known) -> Iterator[Verdict]:
             Reason.NETWORK_POLICY,
             f"{', and '.join(told)}: what comes from the gateways may be kept out",
             "See that it lets in what forwarding.snat makes of the source: the Service's own address, the clients, or "
-            "the gateways",
+            "the gateways; by way of nodes or the cluster IP, what the nodes make of it",
         )

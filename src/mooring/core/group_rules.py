@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 from msgspec import Struct
 
-from mooring.core import mapping, wishes
+from mooring.core import mapping, shares, wishes
 from mooring.model.cloud import Port, SecurityGroup, SecurityGroupRule
 from mooring.model.kubernetes import Service
 
@@ -64,7 +64,7 @@ def clients(services: Iterable[Service], offered: Iterable[str]) -> frozenset[Ru
         for each in services
         if mapping.mapped(each)
         for wish in wishes.wished(each, there)
-        for key in mapping.keys(each)
+        for key in shares.keys(each)
     )
 
 

@@ -15,6 +15,7 @@ yes             bound     what it cannot keep  none, or unfit        take the ad
 yes             bound     nothing else         wish refused          nothing, and why
 yes             bound     nothing else         none, or unfit        the first that fit, else new ones; annotate
 yes             bound     -                    fit, not to be lost   keep the floating IP, or no longer
+yes             bound     -                    fit, wants changed    annotate: what it is given now
 yes             bound     -                    fit, not served       push to the gateways
 yes             bound     anything else        fit, served           publish the addresses
 yes             bound     its addresses        fit, and others       annotate: no others
@@ -30,11 +31,10 @@ from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
-from mooring.core import claims
+from mooring.core import claims, shares
 from mooring.core.wishes import IPV4, Refused, Wish
 from mooring.model import names, steps
 from mooring.model.cloud import FloatingIpId, PortId
-from mooring.model.gateway import Key
 from mooring.model.kubernetes import Name, Service
 from mooring.model.reasons import Reason, Verdict
 
@@ -109,10 +109,6 @@ class Seen(Struct, frozen=True):
     @property
     def denied(self) -> Refused | None:
         return next((each.denied for each in self.legs if each.denied and not each.fits), None)
-
-
-def keys(service: Service) -> tuple[Key, ...]:
-    return tuple(sorted({Key(port.protocol, port.port) for port in service.spec.ports}))
 
 
 def why_not(service: Service) -> Reason | None:
@@ -214,6 +210,8 @@ def _publish(seen: Seen) -> steps.Step:
     """A Service that has all that it wants."""
     if kept := _to_keep(seen):
         return kept
+    if not shares.told(seen.service):
+        return steps.Annotate(ports_of(seen.service))
     if not seen.served:
         return steps.Push()
     if not _as_published(seen):

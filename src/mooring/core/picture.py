@@ -21,6 +21,7 @@ from mooring.core import (
     mapping,
     ranges,
     room,
+    shares,
     wishes,
 )
 from mooring.core.addresses import Addresses, Beside
@@ -30,6 +31,7 @@ from mooring.core.changes import Changes
 from mooring.core.heard import Gateways
 from mooring.core.layers import Layer
 from mooring.core.mapping import Leg, Seen
+from mooring.core.shares import Share
 from mooring.core.wishes import Refused, Wish
 from mooring.model.cloud import FloatingIpId, PortId
 from mooring.model.gateway import Forward
@@ -95,25 +97,32 @@ class Picture:
             self._public = self.addresses.all_public()
 
     def claim_all(self, services: Iterable[Service]) -> None:
-        """Take in what all say of themselves: what is owned before what is only named, so that nobody loses it."""
+        """Take in what all say of themselves: what is owned before what is only named, so that nobody loses it.
+
+        Of that, what was given before what was added since.
+        """
         ordered = sorted(services, key=mapping.precedence)
         for each in ordered:
             self._hold(each)
-            self.give(each, mapping.known_by(each, self.addresses.public))
+            self._give(each, mapping.known_by(each, self.addresses.public), shares.given(each))
         for each in ordered:
             self.claim(each)
 
     def give(self, service: Service, ports: Iterable[PortId]) -> None:
         """What a Service is about to be given is nobody else's from now on."""
-        name, claimed, wanted = service.name, tuple(ports), self._wanted(service)
+        self._give(service, ports, shares.wanted(service))
+
+    def _give(self, service: Service, ports: Iterable[PortId], share: Share) -> None:
+        name, claimed, wanted = service.name, tuple(ports), self._wanted(service, share)
         self.changes.add((name,))
         if not self._allocations.claimed(name, claimed, wanted):
             self.changes.add(self._allocations.contenders(name))
             self._allocations.claim(name, claimed, wanted)
             self.changes.add(self._allocations.contenders(name))
 
-    def _wanted(self, service: Service) -> Wanted:
-        return Wanted(mapping.keys(service), (self._group(service.name), wishes.key(service)))
+    def _wanted(self, service: Service, share: Share | None = None) -> Wanted:
+        wanted = share or shares.wanted(service)
+        return Wanted(wanted.keys, (self._group(service.name), wanted.company))
 
     def release(self, name: Name) -> None:
         self.changes.add((name, *self._allocations.contenders(name)))

@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
-from mooring.core import backends, endpoints, layers, mapping, wishes, wording
+from mooring.core import backends, endpoints, layers, mapping, shares, wishes, wording
 from mooring.core.cleaning import CleaningStep, Pair, Unpair
 from mooring.core.surveyed import Survey
 from mooring.model.cloud import Port, PortId
@@ -271,7 +271,7 @@ def addresses(survey: Survey) -> Iterator[AddressReport]:
 
 
 def _ports(service: Service) -> tuple[str, ...]:
-    return tuple(f"{key.port}/{key.protocol}" for key in sorted(mapping.keys(service), key=lambda key: key.port))
+    return tuple(f"{key.port}/{key.protocol}" for key in sorted(shares.keys(service), key=lambda key: key.port))
 
 
 def _endpoints(survey: Survey, service: Service) -> EndpointsReport:

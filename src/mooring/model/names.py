@@ -2,6 +2,7 @@
 
 MANAGED = "openstack.org/mooring-managed"
 PORT = "openstack.org/mooring-port"
+GIVEN = "openstack.org/mooring-given"
 ADDRESSES = "openstack.org/mooring-addresses"
 SUBNET = "openstack.org/mooring-subnet"
 FLOATING_NETWORK = "openstack.org/mooring-floating-network"
