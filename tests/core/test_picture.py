@@ -340,3 +340,11 @@ def test_who_asks_for_what_cannot_be_keeps_what_it_has_and_is_told(annotations: 
     assert [each.address for each in picture.forwards(had, Known())] == ["10.0.0.5"]
     [leg] = picture.seen(new, Known(), NOBODY).legs
     assert (leg.fits, leg.denied is not None) == (False, True)
+
+
+def test_a_slip_does_not_give_back_what_was_given_up_for_another_wish() -> None:
+    """It asks for an address that it cannot have, and shows none; then it says something that cannot be, too."""
+    web = service("web", 80, on="a")
+    web.metadata.annotations.update({names.ADDRESSES: "10.0.0.99", names.LAYER: "nodes"})
+    [leg] = painted(web).seen(web, Known(), NOBODY).legs
+    assert (leg.fits, leg.denied is not None) == (False, True)

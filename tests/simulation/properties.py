@@ -49,12 +49,12 @@ def one_group(truth: Truth, effect: Effect) -> Iterator[str]:
 
 def s2_acknowledged_first(truth: Truth, effect: Effect) -> Iterator[str]:
     """No address in a Service's status before every live gateway has acknowledged it."""
+    _see_promises(truth, effect)
     for service in _published_now(effect):
         if effect.process is None:
             continue
         given = truth.published.setdefault(service.metadata.uid, set())
         given.update(each.ip for each in service.status.load_balancer.ingress)
-        truth.promised[service.metadata.uid] = wants.wishes(truth, service)
         if truth.now < effect.process.deposed_until or not truth.ports.keys() >= set(wants.ports_of(service)):
             continue  # an operator took its port away, or S3 says that we did
         live = [each for each in wants.members(truth, holders=True) if _live(truth, effect, each)]
@@ -321,6 +321,18 @@ def _state(service: Service, key: Key, *, v6: bool) -> tuple[object, ...]:
     """A port of a Service for as long as its owner wants the same of it."""
     ports = tuple(service.spec.ports)
     return service.metadata.uid, key, v6, wants.layer(service), ports, service.spec.external_traffic_policy
+
+
+def _see_promises(truth: Truth, effect: Effect) -> None:
+    """An address is promised for what a Service wants when it is published, and when it stays though that changes."""
+    noted = (
+        after
+        for before, after in effect.changed.values()
+        if before is not None and after is not None and after.status.load_balancer.ingress
+        if before.metadata.annotations.get(names.GIVEN) != after.metadata.annotations.get(names.GIVEN)
+    )
+    for service in (*noted, *_published_now(effect)) if effect.process is not None else ():
+        truth.promised[service.metadata.uid] = wants.wishes(truth, service)
 
 
 def _published_now(effect: Effect) -> Iterator[Service]:

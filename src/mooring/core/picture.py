@@ -219,7 +219,8 @@ class Picture:
 
     def _leg(self, service: Service, wish: Wish, port: PortId | None, hopeless: Refused | None) -> Leg:
         known = self.addresses
-        granted = port is not None and (hopeless is not None or self._granted(port, wish))
+        kept = hopeless is not None and port in mapping.known_by(service, known.public)
+        granted = port is not None and (kept or self._granted(port, wish))
         fits = port is not None and granted and self._fits(service, port)
         asked = known.reached_at(wish.address) if wish.address else None
         candidate = None if fits else self._candidate(service, wish, asked)
