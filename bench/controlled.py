@@ -91,7 +91,7 @@ class Controller:
         (folder / "mooring.toml").write_text(
             f'[kubernetes]\nkubeconfig = "{world.kubeconfig(folder / "kubeconfig")}"\n'
             f'[openstack]\ncloud = "bench"\nclouds_file = "{world.clouds(folder / "clouds.yaml")}"\n'
-            '[addresses]\nnetwork = "inside"\nfloating_network = "outside"\n'
+            '[addresses]\nnetwork = "inside"\nfloating_network = "outside"\npairs_limit = 0\n'
             f'[tls]\nca = "{tls}/ca.crt"\ncertificate = "{tls}/tls.crt"\nkey = "{tls}/tls.key"\n'
             f'[controller]\nmonitoring = "127.0.0.1:{_free_port()}"\n'
             f"{told}"

@@ -168,7 +168,7 @@ class Addresses(Struct, frozen=True, forbid_unknown_fields=True):
             "Neutron itself says when it is reached.",
             extra={"allowed": "a number from 0"},
         ),
-    ] = 0
+    ] = 10
     wishes: Annotated[
         Literal["own", "shared", "none"],
         Meta(
