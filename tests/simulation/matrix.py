@@ -29,6 +29,7 @@ CALLS: frozenset[Call] = frozenset(
     + [("neutron", f"{verb} {kind}") for verb in VERBS for kind in ("floatingips", "ports")]
     + [("neutron", f"{verb} security_groups") for verb in ("create", "delete", "list")]
     + [("neutron", what) for what in ("create many security_group_rules", "delete security_group_rules", "get quotas")]
+    + [("neutron", "list networks")]
 )
 """All that a controller, or an uninstall, does to the outside. Whoever adds a call adds a line, and a scenario."""
 
@@ -57,14 +58,15 @@ def call(step: Step) -> Call:
 def bases() -> Iterator[Run]:
     """The runs whose points are all tried: every scenario whose deeds are fixed.
 
-    Some calls are made only after something went wrong: a write of a Service that was refused, and so on.
+    Some calls are made only after something went wrong: a Service was not written as it was, Neutron did not answer.
     """
     for name, scenario in SCENARIOS.items():
         if "churn" not in name:
             yield explore.replay(scenario, 1, {})
     calm = explore.replay(SCENARIOS["map"], 1, {})
-    refused = next(step.number for step in calm.trace if step.what == "patch services")
-    yield explore.replay(SCENARIOS["map"], 1, {refused: Fault.CONFLICT})
+    for what, fault in (("patch services", Fault.CONFLICT), ("create ports", Fault.TIMEOUT_BEFORE)):
+        first = next(step.number for step in calm.trace if step.what == what)
+        yield explore.replay(SCENARIOS["map"], 1, {first: fault})
 
 
 def counted(runs: Iterable[Run]) -> dict[Call, Counter[Fault]]:

@@ -50,6 +50,9 @@ METHODS = {
     "untag": "DELETE",
 }
 
+QUESTION = Request("list networks", "GET", "/v2.0/networks", (("limit", "1"),), JSON, seconds=5.0)
+"""A read that costs Neutron next to nothing, and is answered only if it and its database work."""
+
 Filter = str | bool | int | Iterable[str]
 
 

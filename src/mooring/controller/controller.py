@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 from structlog.typing import FilteringBoundLogger
 
-from mooring.cloud.api import Cloud
+from mooring.cloud.api import QUESTION, Cloud
 from mooring.controller.agenda import Times
 from mooring.controller.agents import Agents
 from mooring.controller.fence import GuardedSender, GuardedTransport, Lead, Stance
@@ -39,6 +39,7 @@ from mooring.model.kubernetes import EndpointSlice, Name, NetworkPolicy
 from mooring.wire.calls import Calls
 from mooring.wire.http import Sender, Transport
 from mooring.wire.patient import PatientSender, PatientTransport
+from mooring.wire.wary import WarySender
 
 LEASE = Name("mooring-system", "mooring-controller")
 REPORTER = "openstack.org/mooring"
@@ -70,7 +71,7 @@ class Outside(Struct, frozen=True):
         """The same with the limits that the servers set. Doors stand behind it: what waited for its turn asks last."""
         return Outside(
             PatientTransport(self.kube, self.kube_calls),
-            PatientSender(self.cloud, self.cloud_calls),
+            WarySender(PatientSender(self.cloud, self.cloud_calls), QUESTION),
             lambda agent: PatientSender(self.reach(agent), self.agent_calls, patience=0.0),
             self.kube_calls,
             self.cloud_calls,
