@@ -478,14 +478,14 @@ MUTANTS = (
         (
             (
                 PICTURE,
-                "            return asked if asked in self._offered and self._granted(asked, wish) else None\n",
-                "            pass\n",
+                "return asked if asked in self._offered and grants.granted(self.addresses, asked, wish) else None",
+                "pass",
             ),
-            (PICTURE, "(not wish.address or self.addresses.public(port) == wish.address)", "True"),
+            ("core/grants.py", "(not wish.address or known.public(port) == wish.address)", "True"),
             (
                 PICTURE,
-                "taken = self._taken(service, asked) if asked else None if fits",
-                "taken = None if asked or fits",
+                "taken = self._taken(service, asked) if asked else None if fits or candidate",
+                "taken = None if asked or fits or candidate",
             ),
         ),
     ),

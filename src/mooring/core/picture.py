@@ -16,10 +16,10 @@ from mooring.core import (
     cleaning,
     endpoints,
     gateway_document,
+    grants,
     heard,
     layers,
     mapping,
-    ranges,
     room,
     shares,
     wishes,
@@ -36,7 +36,6 @@ from mooring.core.wishes import Refused, Wish
 from mooring.model.cloud import FloatingIpId, PortId
 from mooring.model.gateway import Forward
 from mooring.model.kubernetes import Name, Service
-from mooring.model.reasons import Reason
 
 GROUPS: Mapping[str, Callable[[Name], str]] = {
     "namespace": lambda name: name.namespace,
@@ -44,11 +43,6 @@ GROUPS: Mapping[str, Callable[[Name], str]] = {
     "none": str,
 }
 """Who may share an address, by what the operator allows."""
-
-
-BACK = "Wait: it is taken back within a minute"
-ASK_FOR_NONE = "Ask for no address, or have the operator set addresses.wishes"
-ASK_FOR_ANOTHER = "Ask for another address, or for none"
 
 
 class _Made(Struct, frozen=True):
@@ -220,11 +214,11 @@ class Picture:
     def _leg(self, service: Service, wish: Wish, port: PortId | None, hopeless: Refused | None) -> Leg:
         known = self.addresses
         kept = hopeless is not None and port in mapping.known_by(service, known.public)
-        granted = port is not None and (kept or self._granted(port, wish))
+        granted = port is not None and (kept or grants.granted(known, port, wish))
         fits = port is not None and granted and self._fits(service, port)
         asked = known.reached_at(wish.address) if wish.address else None
         candidate = None if fits else self._candidate(service, wish, asked)
-        taken = self._taken(service, asked) if asked else None if fits else self._not_listed(wish, candidate)
+        taken = self._taken(service, asked) if asked else None if fits or candidate else grants.not_listed(known, wish)
         return Leg(
             wish,
             port,
@@ -232,7 +226,7 @@ class Picture:
             candidate=candidate,
             address=(known.public(port) or "") if port else "",
             inner=(known.address(port) or "") if port else "",
-            rival=self._allocations.rival(port, self._wanted(service), service.name) if port else None,
+            rival=self._rival(service, port) if port else None,
             denied=hopeless or self._not_allowed(service, wish) or taken,
             to_keep=known.to_keep(port) if port and wishes.keeps(service) else None,
             not_to_keep=self._not_to_keep(service, port) if port and wishes.keeps_no_more(service) else None,
@@ -270,7 +264,7 @@ class Picture:
             for wish in self._wishes(service)
             if wish.address and mapping.can_be_managed(service)
             if (port := self.addresses.reached_at(wish.address)) and self._fits(service, port)
-            if self._not_allowed(service, wish) is None and self._granted(port, wish)
+            if self._not_allowed(service, wish) is None and grants.granted(self.addresses, port, wish)
         )
 
     def begun_for(self, waiting: Iterable[Service]) -> frozenset[PortId]:
@@ -301,62 +295,19 @@ class Picture:
         reachable = self.addresses.public(port) is not None
         return reachable and self._allocations.fits(port, self._wanted(service), service.name)
 
-    def _granted(self, port: PortId, wish: Wish) -> bool:
-        """Whether a port is what it asks for, and from where it chose. Who chose nothing has nothing to change."""
-        origin = self.addresses.origin(port)
-        return (
-            (not wish.address or self.addresses.public(port) == wish.address)
-            and wish.subnet in {None, origin.subnet}
-            and wish.floating_network in {None, origin.floating_network}
-        )
+    def _rival(self, service: Service, port: PortId) -> Name | None:
+        return self._allocations.rival(port, self._wanted(service), service.name)
 
     def _not_allowed(self, service: Service, wish: Wish) -> Refused | None:
-        """Why the operator does not let it have an address that it asks for, and does not have."""
-        place = self.addresses.place
-        if not wish.address:
-            return None
-        if place.wishes == "none":
-            return Refused(f"It asks for {wish.address}, and nobody may ask for addresses here", ASK_FOR_NONE)
-        if place.wished and not ranges.hold(place.wished, wish.address):
-            told = ", ".join(map(str, place.wished))
-            return Refused(f"It asks for {wish.address}, and only {told} may be asked for", ASK_FOR_ANOTHER)
-        port = self.addresses.reached_at(wish.address)
-        owners = self._allocations.owners(port) if port and place.wishes == "own" else ()
-        others = sorted(each for each in owners if each.namespace != service.name.namespace)
-        if others:
-            return Refused(
-                f"It asks for {wish.address}, which carries {others[0]} of another namespace", ASK_FOR_ANOTHER
-            )
-        return None
+        return grants.not_allowed(self.addresses, service.name, wish, self._allocations.owners)
 
     def _taken(self, service: Service, port: PortId) -> Refused | None:
-        """Why it cannot have a port of ours whose address it asks for."""
-        address = self.addresses.public(port)
-        rival = self._allocations.rival(port, self._wanted(service), service.name)
-        if rival is not None:
-            fact = f"It asks for {address}, which carries {rival}, with one of its ports or not to be shared"
-            return Refused(fact, "Ask for another address, or for none, or give it other ports")
-        if port in self._offered:
-            return None
-        if self.addresses.retired(port):
-            return Refused(f"It asks for {address}, which is no longer in addresses.static", ASK_FOR_ANOTHER)
-        return Refused(f"It asks for {address}, which was given up", BACK)
-
-    def _not_listed(self, wish: Wish, candidate: PortId | None) -> Refused | None:
-        """Why there is no port for it, where all that there can be are listed."""
-        if not self.addresses.place.static or candidate is not None:
-            return None
-        if wish.address:
-            return Refused(f"It asks for {wish.address}, which is not in addresses.static", ASK_FOR_ANOTHER)
-        fact = f"No address of {wish.family} in addresses.static is free for it"
-        return Refused(
-            fact, "List more addresses there, or delete Services that nobody needs", Reason.NO_MORE_ADDRESSES
-        )
+        return grants.taken(self.addresses, port, self._rival(service, port), offered=port in self._offered)
 
     def _candidate(self, service: Service, wish: Wish, asked: PortId | None) -> PortId | None:
         """What it asks for, what it was to be given when the answer was lost, or the first that is free."""
         if wish.address:
-            return asked if asked in self._offered and self._granted(asked, wish) else None
+            return asked if asked in self._offered and grants.granted(self.addresses, asked, wish) else None
         origin = self.addresses.place.origin(wish)
         for claimed in self._allocations.ports_of(service.name):
             if claimed in self._offered and self.addresses.origin(claimed) == origin and self._fits(service, claimed):
