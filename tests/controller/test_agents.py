@@ -11,8 +11,9 @@ import msgspec
 import pytest
 from msgspec import Struct
 
-from mooring.controller.agents import FIRST_PAUSE, LONGEST_PAUSE, MOST_UNANSWERED, PUT_SECONDS, Agents, Errands
+from mooring.controller.agents import FIRST_PAUSE, LONGEST_PAUSE, Agents, Errands
 from mooring.controller.fence import GuardedSender, Lead, LeaseLost
+from mooring.controller.gateway import MOST_UNANSWERED, PUT_SECONDS
 from mooring.core import editions, gateway_document
 from mooring.core.roster import DISPUTED, GRACE
 from mooring.kube.election import Term

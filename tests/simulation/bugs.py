@@ -450,7 +450,7 @@ MUTANTS = (
         (
             (
                 "controller/agents.py",
-                "                gateway.told, gateway.telling = newest, ()\n            elif",
+                "                gateway.is_at(newest)\n            elif",
                 "                pass\n            elif",
             ),
         ),

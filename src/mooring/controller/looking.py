@@ -12,7 +12,8 @@ from structlog.typing import FilteringBoundLogger
 from mooring.cloud.api import Cloud
 from mooring.cloud.errors import CloudError, NotFound
 from mooring.cloud.kinds import FLOATING_IPS, PORTS, SECURITY_GROUPS, SUBNETS
-from mooring.controller.agents import Agents, Gateway
+from mooring.controller.agents import Agents
+from mooring.controller.gateway import Gateway
 from mooring.core.addresses import Place
 from mooring.core.surveyed import Around, Asked, Owned
 from mooring.model.cloud import Port, Quota, SecurityGroup

@@ -50,7 +50,7 @@ class ControllerCollector(Collector):
         held = GaugeMetricFamily("mooring_gateway_generation", "The generation that it holds.", labels=["gateway"])
         master = GaugeMetricFamily("mooring_gateway_master", "1 while it holds the addresses.", labels=["gateway"])
         for name, gateway in agents.gateways.items():
-            live.add_metric([name], float(agents.is_live(gateway)))
+            live.add_metric([name], float(gateway.is_live()))
             held.add_metric([name], gateway.state.held.generation)
             master.add_metric([name], float(gateway.state.vrrp is Vrrp.MASTER))
         yield from (live, held, master)

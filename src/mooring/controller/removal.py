@@ -11,8 +11,8 @@ from msgspec import Struct
 from mooring.cloud.api import Cloud
 from mooring.cloud.errors import CloudError
 from mooring.controller import looking, survey
-from mooring.controller.agents import JSON, PUT_SECONDS, STATES, holds, refusal
 from mooring.controller.controller import LEASE, Outside
+from mooring.controller.gateway import JSON, PUT_SECONDS, STATES, holds, refusal
 from mooring.controller.ports import Ports
 from mooring.controller.security import Security
 from mooring.controller.service_writes import ServiceWrites
