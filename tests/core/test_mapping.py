@@ -29,6 +29,7 @@ from mooring.model.steps import (
     LetGo,
     MakePort,
     Manage,
+    Note,
     Publish,
     Push,
     PutBack,
@@ -121,10 +122,10 @@ def said(given: Service) -> Service:
         (seen(mapped("198.51.100.1"), port_is_ours=True, fits=True, address=ADDRESS, served=True), Publish((ADDRESS,))),
         (seen(mapped(ADDRESS), port_is_ours=True, fits=True, address=ADDRESS, served=True), Rest(Reason.PROGRAMMED)),
         (seen(mapped(ADDRESS), port_is_ours=True, fits=True, address=ADDRESS), Push()),
-        (seen(ours(port=PORT, given=""), port_is_ours=True, fits=True, address=ADDRESS), Annotate((PORT,))),
+        (seen(ours(port=PORT, given=""), port_is_ours=True, fits=True, address=ADDRESS), Note()),
         (
             seen(ours(port=PORT, shown=ADDRESS, given="80/TCP"), port_is_ours=True, fits=True, address=ADDRESS),
-            Annotate((PORT,)),
+            Note(),
         ),
         # bound, port that does not fit, or is none of ours
         (seen(mapped(ADDRESS), port_is_ours=True, candidate=OTHER), Clear()),

@@ -39,6 +39,9 @@ class ServiceWrites:
         given = str(shares.wanted(service))
         await self._patch(service, {"metadata": {"annotations": {names.PORT: ",".join(ports), names.GIVEN: given}}})
 
+    async def note(self, service: Service) -> None:
+        await self._patch(service, {"metadata": {"annotations": {names.GIVEN: str(shares.wanted(service))}}})
+
     async def forget(self, service: Service) -> None:
         await self._patch(service, {"metadata": {"annotations": {names.PORT: None, names.GIVEN: None}}})
 

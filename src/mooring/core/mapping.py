@@ -15,7 +15,7 @@ yes             bound     what it cannot keep  none, or unfit        take the ad
 yes             bound     nothing else         wish refused          nothing, and why
 yes             bound     nothing else         none, or unfit        the first that fit, else new ones; annotate
 yes             bound     -                    fit, not to be lost   keep the floating IP, or no longer
-yes             bound     -                    fit, wants changed    annotate: what it is given now
+yes             bound     -                    fit, wants changed    note what they are given for
 yes             bound     -                    fit, not served       push to the gateways
 yes             bound     anything else        fit, served           publish the addresses
 yes             bound     its addresses        fit, and others       annotate: no others
@@ -211,7 +211,7 @@ def _publish(seen: Seen) -> steps.Step:
     if kept := _to_keep(seen):
         return kept
     if not shares.told(seen.service):
-        return steps.Annotate(ports_of(seen.service))
+        return steps.Note()
     if not seen.served:
         return steps.Push()
     if not _as_published(seen):
