@@ -139,11 +139,10 @@ class Cluster:
 
     def publish(self, number: int, address: Address) -> str:
         """A Service that has all that it wants; its cluster IP."""
-        made = self.expose(
-            number, {names.MANAGED: "true", names.PORT: address.port, names.GIVEN: f"{port(number)}/TCP"}
-        )
+        made = self.expose(number, {names.MANAGED: "true", names.PORT: address.port})
+        ports = [{"port": port(number), "protocol": "TCP"}]
         status = {
-            "loadBalancer": {"ingress": [{"ip": address.public, "ipMode": "Proxy"}]},
+            "loadBalancer": {"ingress": [{"ip": address.public, "ipMode": "Proxy", "ports": ports}]},
             "conditions": _conditions(number, address),
         }
         self.do("PATCH", f"{_services(number)}/{name(number)}/status", {"status": status}, MERGE)

@@ -30,10 +30,6 @@ NAMES: Mapping[str, tuple[str, str]] = {
         "annotation of a Service",
         "The ids of the Neutron ports that carry it, one for each family, if they bear our mark; or listed addresses.",
     ),
-    "GIVEN": (
-        "annotation of a Service",
-        "The ports and the sharing key that it was given its address for. What it adds later may make it move.",
-    ),
     "ADDRESSES": (
         "annotation of a Service",
         "The addresses that its owner wants, one for each family; `spec.loadBalancerIP` says the same for one.",
@@ -112,6 +108,7 @@ NAMES: Mapping[str, tuple[str, str]] = {
     "ACCEPTED": ("condition of a Service", "Whether it is Mooring's to serve."),
     "ALLOCATED": ("condition of a Service", "Whether it has an address."),
     "PROGRAMMED": ("condition of a Service", "Whether packets reach it."),
+    "SHARED": ("condition of a Service", "It has its address with its sharing key, which is the message."),
 }
 """Where each name stands, and what it means. The names themselves are in `mooring.model.names`."""
 

@@ -11,6 +11,7 @@ from mooring.kube.store import Store
 from mooring.kube.twin.server import KubeTwin
 from mooring.model import names
 from mooring.model.cloud import PortId
+from mooring.model.gateway import Key
 from mooring.model.kubernetes import Ingress, Name, Service
 from mooring.wire.http import Request
 from tests.simulation.loop import run_virtually
@@ -67,11 +68,11 @@ def test_it_is_taken_on_by_annotation_and_finalizers_beside_those_of_others() ->
 def test_its_address_is_published_with_its_mode_and_conditions() -> None:
     service = written(then="publish")
     assert service.metadata.annotations[names.PORT] == "p-1"
-    assert service.status.load_balancer.ingress == (Ingress("203.0.113.9", ip_mode="Proxy"),)
+    assert service.status.load_balancer.ingress == (Ingress("203.0.113.9", ip_mode="Proxy", ports=(Key("TCP", 80),)),)
     assert [each.type for each in service.status.conditions] == list(names.CONDITIONS)
     assert {each.last_transition_time for each in service.status.conditions} == {"2026-01-01T00:00:00Z"}
     other = written(ip_mode="VIP", then="publish")
-    assert other.status.load_balancer.ingress == (Ingress("203.0.113.9", ip_mode="VIP"),)
+    assert other.status.load_balancer.ingress == (Ingress("203.0.113.9", ip_mode="VIP", ports=(Key("TCP", 80),)),)
 
 
 def test_nothing_of_ours_is_left_when_it_is_let_go() -> None:

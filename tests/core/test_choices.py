@@ -34,9 +34,8 @@ OFFERED = Choices(
 def service(  # noqa: PLR0913 - what there is to say of one
     name: str, number: int = 80, *, on: str = "", shown: str = "", subnet: str = "", pool: str = ""
 ) -> Service:
-    given = {names.PORT: on, names.GIVEN: f"{number}/TCP"} if on else {}
-    said = {names.MANAGED: "true", names.SUBNET: subnet, names.FLOATING_NETWORK: pool}
-    annotations = given | {key: text for key, text in said.items() if text}
+    given = {names.MANAGED: "true", names.PORT: on, names.SUBNET: subnet, names.FLOATING_NETWORK: pool}
+    annotations = {key: text for key, text in given.items() if text}
     return Service(
         Meta(name=name, namespace="shop", annotations=annotations, finalizers=(names.FINALIZER,)),
         ServiceSpec("LoadBalancer", (ServicePort(number),), load_balancer_class=names.GATEWAY_CLASS),

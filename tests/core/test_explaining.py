@@ -38,7 +38,7 @@ def service(shown: str = "", conditions: tuple[Condition, ...] = (), **spec: str
         Meta(
             name="web",
             namespace="shop",
-            annotations={names.MANAGED: "true", names.PORT: "p-1", names.GIVEN: "80/TCP"},
+            annotations={names.MANAGED: "true", names.PORT: "p-1"},
             finalizers=(names.FINALIZER,),
         ),
         ServiceSpec(ports=(ServicePort(80),), **wanted),  # type: ignore[arg-type]

@@ -29,7 +29,6 @@ from mooring.model.steps import (
     LetGo,
     MakePort,
     Manage,
-    Note,
     Publish,
     Push,
     PutBack,
@@ -56,10 +55,9 @@ def service(  # noqa: PLR0913 - all that the table depends on
     type: str = "LoadBalancer",  # noqa: A002 - Kubernetes' word
     lb_class: str = names.GATEWAY_CLASS,
     deleting: bool = False,
-    given: str = "80/TCP,53/UDP",
+    given: tuple[Key, ...] = (),
 ) -> Service:
-    annotations = {names.MANAGED: managed, names.PORT: port, names.GIVEN: port and given}
-    annotations = {key: text for key, text in annotations.items() if text}
+    annotations = {key: text for key, text in ((names.MANAGED, managed), (names.PORT, port)) if text}
     return Service(
         metadata=Meta(
             name="web",
@@ -69,7 +67,7 @@ def service(  # noqa: PLR0913 - all that the table depends on
             deletion_timestamp="2026-01-01T00:00:00Z" if deleting else None,
         ),
         spec=ServiceSpec(type=type, load_balancer_class=lb_class, ports=(ServicePort(80), ServicePort(53, "UDP"))),
-        status=ServiceStatus(LoadBalancerStatus((Ingress(shown),) if shown else ())),
+        status=ServiceStatus(LoadBalancerStatus((Ingress(shown, ports=given),) if shown else ())),
     )
 
 
@@ -79,6 +77,14 @@ def ours(**parts: object) -> Service:
 
 def mapped(shown: str = "", *, deleting: bool = False) -> Service:
     return ours(port=PORT, shown=shown, deleting=deleting)
+
+
+KEYS = (Key("TCP", 80), Key("UDP", 53))
+
+
+def told(keys: tuple[Key, ...]) -> Service:
+    """Its status tells these as its own."""
+    return ours(port=PORT, shown=ADDRESS, given=keys)
 
 
 def said(given: Service) -> Service:
@@ -122,11 +128,9 @@ def said(given: Service) -> Service:
         (seen(mapped("198.51.100.1"), port_is_ours=True, fits=True, address=ADDRESS, served=True), Publish((ADDRESS,))),
         (seen(mapped(ADDRESS), port_is_ours=True, fits=True, address=ADDRESS, served=True), Rest(Reason.PROGRAMMED)),
         (seen(mapped(ADDRESS), port_is_ours=True, fits=True, address=ADDRESS), Push()),
-        (seen(ours(port=PORT, given=""), port_is_ours=True, fits=True, address=ADDRESS), Note()),
-        (
-            seen(ours(port=PORT, shown=ADDRESS, given="80/TCP"), port_is_ours=True, fits=True, address=ADDRESS),
-            Note(),
-        ),
+        (seen(told(KEYS), port_is_ours=True, fits=True, address=ADDRESS, served=True), GOOD),
+        (seen(told(KEYS[:1]), port_is_ours=True, fits=True, address=ADDRESS, served=True), Publish((ADDRESS,))),
+        (seen(told(KEYS[:1]), port_is_ours=True, fits=True, address=ADDRESS), Push()),
         # bound, port that does not fit, or is none of ours
         (seen(mapped(ADDRESS), port_is_ours=True, candidate=OTHER), Clear()),
         (seen(mapped(), port_is_ours=True, candidate=OTHER), Annotate((OTHER,))),

@@ -30,8 +30,7 @@ LIST = ("192.0.2.9-192.0.2.10", "2001:db8::5")
 
 
 def service(name: str, *numbers: int, on: str = "", shown: str = "", wish: str = "", **spec: object) -> Service:
-    given = {names.PORT: on, names.GIVEN: ",".join(f"{each}/TCP" for each in sorted(numbers))}
-    annotations = {names.MANAGED: "true"} | (given if on else {})
+    annotations = {names.MANAGED: "true"} | ({names.PORT: on} if on else {})
     return Service(
         Meta(name=name, namespace="shop", annotations=annotations, finalizers=(names.FINALIZER,)),
         ServiceSpec(
@@ -172,8 +171,7 @@ def test_services_are_kept_apart_and_what_they_have_is_read_back(
         one = msgspec.structs.replace(one, metadata=msgspec.structs.replace(one.metadata, namespace=namespace))
         match step(picture, one):
             case Annotate((given,)):
-                noted = {names.PORT: given, names.GIVEN: f"{port}/TCP"}
-                meta = msgspec.structs.replace(one.metadata, annotations=one.metadata.annotations | noted)
+                meta = msgspec.structs.replace(one.metadata, annotations=one.metadata.annotations | {names.PORT: given})
                 status = ServiceStatus(LoadBalancerStatus((Ingress(given, ip_mode="Proxy"),)))
                 one = there[one.name] = msgspec.structs.replace(one, metadata=meta, status=status)
                 picture.claim(one)

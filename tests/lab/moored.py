@@ -97,10 +97,12 @@ class Moored:
 
         def ours_alone() -> bool:
             nonlocal taken
+            went = True
             with suppress(HttpException):  # somebody else was first: the next turn does the rest
-                taken |= self._take_away_what_goes(network)
+                went = self._take_away_what_goes(network)
+            taken |= went
             made = [each for each in (*network.ports(), *network.ips()) if (each.description or "").startswith(MARK)]
-            return len(made) == 2 * addresses and all(each.tags for each in made)
+            return not went and len(made) == 2 * addresses and all(each.tags for each in made)
 
         waiting.until(ours_alone, seconds=120, what=f"{addresses} addresses, and no more", interval=1)
         if taken:
@@ -113,16 +115,19 @@ class Moored:
         public = [each for each in network.ips() if names.DELETING_TAG in each.tags]
         for floating_ip in public:
             network.delete_ip(floating_ip.id)
-        going = [each for each in network.ports() if names.DELETING_TAG in each.tags]
-        gone = {fixed["ip_address"] for each in going for fixed in each.fixed_ips}
-        for name in self.lab.spec.gateway_names if gone else ():
-            gateway = network.get_port(topology.load(self.lab).ports[name].id)
-            kept = [each for each in gateway.allowed_address_pairs if each["ip_address"] not in gone]
+        gateways = [network.get_port(topology.load(self.lab).ports[name].id) for name in self.lab.spec.gateway_names]
+        ours = [each for each in network.ports() if (each.description or "").startswith(MARK)]
+        going = [each for each in ours if names.DELETING_TAG in each.tags]
+        stay = {fixed["ip_address"] for each in ours if each not in going for fixed in each.fixed_ips}
+        strays = False
+        for gateway in gateways:
+            kept = [each for each in gateway.allowed_address_pairs if each["ip_address"] in stay]
             if len(kept) < len(gateway.allowed_address_pairs):
                 network.update_port(gateway, if_revision=gateway.revision_number, allowed_address_pairs=kept)
+                strays = True
         for port in going:
             network.delete_port(port.id)
-        return bool(public or going)
+        return bool(public or going or strays)
 
     def _work(self) -> Counter[str]:
         return Counter({what: n for what, n in self.calls().items() if not what.partition(" ")[2].startswith(PULSE)})

@@ -123,7 +123,7 @@ def two_services(product: Moored, tenant: Tenant) -> list[str]:
 def bears_nothing(tenant: Tenant) -> None:
     for service in tenant.get("services")["items"]:
         meta, status = service["metadata"], service["status"]
-        assert not {names.MANAGED, names.PORT, names.GIVEN} & set(meta.get("annotations", {}))
+        assert not {names.MANAGED, names.PORT} & set(meta.get("annotations", {}))
         assert meta.get("finalizers", []) == []
         assert (status.get("loadBalancer", {}), status.get("conditions", [])) == ({}, [])
 

@@ -310,7 +310,7 @@ MUTANTS = (
     Bug(
         "stays, though others leave",
         "after a restart the older one has the address that it wants to share with others, and who had it loses it",
-        (("core/shares.py", 'in had.split(",")), company)', 'in had.split(",")), want.company)'),),
+        (("core/shares.py", 'next(company, "")', "want.company"),),
         where="keys",
     ),
     Bug(
@@ -390,7 +390,7 @@ MUTANTS = (
         (
             (
                 "core/explaining.py",
-                "others = [each for each in service.status.conditions if each.type not in names.CONDITIONS]",
+                "others = [each for each in service.status.conditions if each.type not in OURS]",
                 "others: list[Condition] = []",
             ),
         ),

@@ -245,7 +245,7 @@ def s7_nothing_mapped_is_missing(truth: Truth, effect: Effect) -> Iterator[str]:
     served = frozenset(each.service for each in gateway.document.forwards)
     before, truth.served[gateway.name] = truth.served.get(gateway.name, frozenset()), served
     for service in truth.services.values():
-        if str(service.name) in before - served and wants.settled(truth, service):
+        if str(service.name) in before - served and wants.settled(truth, service, reached=False):
             yield f"{gateway.name} was told to forget {service.name}, which the world was sent to"
 
 
@@ -296,11 +296,11 @@ def stays(truth: Truth, effect: Effect) -> Iterator[str]:
     for name, (before, after) in effect.changed.items():
         if before is None or after is None or not wants.wanted(after):
             continue
-        had, has = (each.status.load_balancer.ingress for each in (before, after))
+        had, has = ([each.ip for each in either.status.load_balancer.ingress] for either in (before, after))
         if had != has and wants.settled(truth, before):
-            yield f"{name} lost the address {had[0].ip} without a reason"
+            yield f"{name} lost the address {had[0]} without a reason"
         lost = {wants.public(truth, port) for port in set(wants.ports_of(before)) - set(wants.ports_of(after))}
-        if lost & {each.ip for each in had}:
+        if lost & set(had):
             yield f"{name} was given another port while it still showed the address of the old one"
 
 
@@ -325,14 +325,19 @@ def _state(service: Service, key: Key, *, v6: bool) -> tuple[object, ...]:
 
 def _see_promises(truth: Truth, effect: Effect) -> None:
     """An address is promised for what a Service wants when it is published, and when it stays though that changes."""
-    noted = (
+    shared = (
         after
         for before, after in effect.changed.values()
         if before is not None and after is not None and after.status.load_balancer.ingress
-        if before.metadata.annotations.get(names.GIVEN) != after.metadata.annotations.get(names.GIVEN)
+        if _company(before) != _company(after)
     )
-    for service in (*noted, *_published_now(effect)) if effect.process is not None else ():
+    for service in (*shared, *_published_now(effect)) if effect.process is not None else ():
         truth.promised[service.metadata.uid] = wants.wishes(truth, service)
+
+
+def _company(service: Service) -> str:
+    """With whom it says that it shares."""
+    return next((each.message for each in service.status.conditions if each.type == names.SHARED), "")
 
 
 def _published_now(effect: Effect) -> Iterator[Service]:

@@ -158,9 +158,12 @@ def _wrong_conditions(service: Service, truth: Truth) -> Iterator[str]:
     kept = any(port in truth.static and port not in truth.listed for port in wants.ports_of(service))
     if said[wants.OUR_CONDITIONS[1]].reason != ("AddressRetired" if kept else "Allocated"):
         yield f"{service.name} says {said[wants.OUR_CONDITIONS[1]].reason} of its address"
-    given = service.metadata.annotations.get(names.GIVEN, "").split(" ")[0]
-    if set(given.split(",")) != {f"{key.port}/{key.protocol}" for key in wants.keys(service)}:
+    given = {key for each in service.status.load_balancer.ingress for key in each.ports}
+    if given and given != wants.keys(service):
         yield f"{service.name} says that it was given {given}"
+    company = service.metadata.annotations.get(names.SHARING_KEY, "")
+    if (said[names.SHARED].message if names.SHARED in said else "") != company:
+        yield f"{service.name} does not say that it shares with {company}"
     reason = said[wants.OUR_CONDITIONS[-1]].reason
     if reason != expected:
         yield f"{service.name} says {reason}, and should say {expected}"

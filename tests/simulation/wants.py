@@ -10,8 +10,7 @@ from tests.simulation.gateway import GatewayTwin
 from tests.simulation.truth import CHOICES, Promise, Truth
 
 OUR_FINALIZERS = {names.FINALIZER, names.CLEANUP_FINALIZER}
-GIVEN = {names.PORT, names.GIVEN}
-OUR_ANNOTATIONS = {names.MANAGED, *GIVEN}
+OUR_ANNOTATIONS = {names.MANAGED, names.PORT}
 LAYERS = {"pod", "node", "cluster"}
 OUR_CONDITIONS = ("openstack.org/Accepted", "openstack.org/Allocated", "openstack.org/Programmed")
 
@@ -39,14 +38,14 @@ def has_ours(service: Service) -> bool:
     """Our annotations (an opt-out is its owner's), or the finalizer that we rely on."""
     annotations = service.metadata.annotations
     managed = annotations.get(names.MANAGED) == "true"
-    return managed or not annotations.keys().isdisjoint(GIVEN) or names.FINALIZER in service.metadata.finalizers
+    return managed or names.PORT in annotations or names.FINALIZER in service.metadata.finalizers
 
 
 def theirs(service: Service) -> tuple[object, ...]:
     meta = service.metadata
     annotations = {name: text for name, text in meta.annotations.items() if name not in OUR_ANNOTATIONS}
     finalizers = [each for each in meta.finalizers if each not in OUR_FINALIZERS]
-    conditions = [each for each in service.status.conditions if each.type not in OUR_CONDITIONS]
+    conditions = [each for each in service.status.conditions if each.type not in {*OUR_CONDITIONS, names.SHARED}]
     return meta.labels, annotations, finalizers, service.spec, conditions
 
 
@@ -215,17 +214,17 @@ def _edited(truth: Truth, service: Service) -> bool:
     return promised is not None and promised != wishes(truth, service)
 
 
-def settled(truth: Truth, service: Service) -> bool:
+def settled(truth: Truth, service: Service, *, reached: bool = True) -> bool:
     """Whether nothing happened to a Service since it was given the address that it shows: no view may lack it.
 
     Its owner has not changed it, its port and floating IP are there, and no Service beside it on that port wants again
-    what it gave up once.
+    what it gave up once. Not `reached`: be it that its floating IP is not on its port.
     """
     ports = set(ports_of(service))
     shown = {each.ip for each in service.status.load_balancer.ingress}
     if not shown or not wanted(service) or not ports <= truth.ports.keys() or _edited(truth, service):
         return False
-    if shown != {public(truth, port) for port in ports}:
+    if reached and shown != {public(truth, port) for port in ports}:
         return False
     beside = [each for each in truth.services.values() if ports & set(ports_of(each)) and each.name != service.name]
     return not any(_edited(truth, each) and _was_first(truth, each, service) for each in beside)

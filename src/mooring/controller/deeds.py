@@ -41,8 +41,6 @@ class Deeds:
                 await self._writes.annotate(service, ports)
                 public = self._picture.addresses.public
                 self._record(service, telling.moved(map(public, had), map(public, ports)))
-            case steps.Note():
-                await self._writes.note(service)
             case steps.MakePort() | steps.PutBack() | steps.Keep() | steps.DoNotKeep():
                 await self._do_in_cloud(service, step)
             case steps.Publish(addresses, conditions):

@@ -36,14 +36,10 @@ class ServiceWrites:
         await self._patch(service, {"metadata": {"annotations": {names.MANAGED: "true"}, "finalizers": finalizers}})
 
     async def annotate(self, service: Service, ports: tuple[PortId, ...]) -> None:
-        given = str(shares.wanted(service))
-        await self._patch(service, {"metadata": {"annotations": {names.PORT: ",".join(ports), names.GIVEN: given}}})
-
-    async def note(self, service: Service) -> None:
-        await self._patch(service, {"metadata": {"annotations": {names.GIVEN: str(shares.wanted(service))}}})
+        await self._patch(service, {"metadata": {"annotations": {names.PORT: ",".join(ports)}}})
 
     async def forget(self, service: Service) -> None:
-        await self._patch(service, {"metadata": {"annotations": {names.PORT: None, names.GIVEN: None}}})
+        await self._patch(service, {"metadata": {"annotations": {names.PORT: None}}})
 
     async def let_go(self, service: Service) -> None:
         """An opt-out of the owner's stays: only our own "true" is taken off.
@@ -54,12 +50,11 @@ class ServiceWrites:
         theirs = mapping.of_another_class(service) or names.FINALIZER not in service.metadata.finalizers
         ours = (names.FINALIZER,) if theirs else FINALIZERS
         finalizers = [each for each in service.metadata.finalizers if each not in ours]
-        await self._patch(
-            service, {"metadata": {"annotations": managed | {names.GIVEN: None}, "finalizers": finalizers}}
-        )
+        await self._patch(service, {"metadata": {"annotations": managed, "finalizers": finalizers}})
 
     async def publish(self, service: Service, addresses: tuple[str, ...], conditions: tuple[Condition, ...]) -> None:
-        ingress = [{"ip": each, "ipMode": self._ip_mode} for each in addresses]
+        ports = msgspec.to_builtins(shares.keys(service))
+        ingress = [{"ip": each, "ipMode": self._ip_mode, "ports": ports} for each in addresses]
         await self._set_status(service, ingress, conditions)
 
     async def clear(self, service: Service, conditions: tuple[Condition, ...]) -> None:
@@ -73,7 +68,7 @@ class ServiceWrites:
         self._services.put(await self._api.get(SERVICES, service.name))
 
     async def _set_status(
-        self, service: Service, ingress: list[dict[str, str]] | None, conditions: tuple[Condition, ...]
+        self, service: Service, ingress: list[dict[str, Any]] | None, conditions: tuple[Condition, ...]
     ) -> None:
         status = {"loadBalancer": {"ingress": ingress}} | self._conditions(service, conditions)
         await self._patch(service, {"status": status}, subresource="status")

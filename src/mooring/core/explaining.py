@@ -6,13 +6,14 @@ They stand on the Service as conditions, and `mooring why` prints them. Words ar
 packet or pod has no place in them.
 """
 
-from mooring.core import backends, claims, mapping, wishes
+from mooring.core import backends, claims, mapping, shares, wishes
 from mooring.core.mapping import Leg, Seen
 from mooring.model import names
 from mooring.model.kubernetes import Condition, Service
 from mooring.model.reasons import Reason, Trouble, Verdict
 from mooring.model.steps import Clear, Publish, Rest, Step, Tell
 
+OURS = frozenset({*names.CONDITIONS, names.SHARED})
 LONGEST = 1024
 FEW = 3
 
@@ -62,22 +63,23 @@ def conditions(seen: Seen, trouble: Trouble | None = None) -> tuple[Condition, .
     """What a Service of ours is to say of itself; nothing, if it is none."""
     if not mapping.addressed_to_us(seen.service):
         return ()
-    return tuple(
+    three = tuple(
         Condition(name, "True" if each.well else "False", each.reason.value, each.message[:LONGEST])
         for name, each in zip(names.CONDITIONS, verdicts(seen, trouble), strict=False)
     )
+    return three + (shares.condition(seen.service) if seen.fits else ())
 
 
 def told(service: Service, wanted: tuple[Condition, ...]) -> bool:
     """Whether a Service says just this, whatever others say on it."""
-    ours = [each for each in service.status.conditions if each.type in names.CONDITIONS]
+    ours = [each for each in service.status.conditions if each.type in OURS]
     return [_words(each) for each in ours] == [_words(each) for each in wanted]
 
 
 def as_they_stand(service: Service, wanted: tuple[Condition, ...], now: str) -> list[Condition]:
     """All conditions of a Service with ours as wanted: others' stay, and what did not turn keeps its time."""
     since = {(each.type, each.status): each.last_transition_time for each in service.status.conditions}
-    others = [each for each in service.status.conditions if each.type not in names.CONDITIONS]
+    others = [each for each in service.status.conditions if each.type not in OURS]
     return others + [
         Condition(each.type, each.status, each.reason, each.message, since.get((each.type, each.status)) or now)
         for each in wanted

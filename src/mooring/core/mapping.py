@@ -15,7 +15,6 @@ yes             bound     what it cannot keep  none, or unfit        take the ad
 yes             bound     nothing else         wish refused          nothing, and why
 yes             bound     nothing else         none, or unfit        the first that fit, else new ones; annotate
 yes             bound     -                    fit, not to be lost   keep the floating IP, or no longer
-yes             bound     -                    fit, wants changed    note what they are given for
 yes             bound     -                    fit, not served       push to the gateways
 yes             bound     anything else        fit, served           publish the addresses
 yes             bound     its addresses        fit, and others       annotate: no others
@@ -210,8 +209,6 @@ def _publish(seen: Seen) -> steps.Step:
     """A Service that has all that it wants."""
     if kept := _to_keep(seen):
         return kept
-    if not shares.told(seen.service):
-        return steps.Note()
     if not seen.served:
         return steps.Push()
     if not _as_published(seen):
@@ -276,8 +273,9 @@ def _shows_ours(seen: Seen) -> bool:
 def _as_published(seen: Seen) -> bool:
     """Whether it shows what we wrote. An API server that does not know `ipMode` leaves it out."""
     shown = seen.service.status.load_balancer.ingress
-    return tuple(each.ip for each in shown) == seen.addresses and all(
-        each.ip_mode in {"", seen.ip_mode} for each in shown
+    modes = {each.ip_mode for each in shown}
+    return (
+        tuple(each.ip for each in shown) == seen.addresses and modes <= {"", seen.ip_mode} and shares.told(seen.service)
     )
 
 

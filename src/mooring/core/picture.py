@@ -91,16 +91,24 @@ class Picture:
             self._public = self.addresses.all_public()
 
     def claim_all(self, services: Iterable[Service]) -> None:
-        """Take in what all say of themselves: what is owned before what is only named, so that nobody loses it.
+        """Take in what all say of themselves, so that nobody loses what it has.
 
-        Of that, what was given before what was added since.
+        What was given to who shows it comes first, then what that one has added since, then what is only named: by
+        those who lost the address that they show before all others. Everybody can name a port.
         """
         ordered = sorted(services, key=mapping.precedence)
         for each in ordered:
             self._hold(each)
             self._give(each, mapping.known_by(each, self.addresses.public), shares.given(each))
         for each in ordered:
+            self.give(each, mapping.known_by(each, self.addresses.public))
+        for each in sorted(ordered, key=self._shows_what_is_there):
             self.claim(each)
+
+    def _shows_what_is_there(self, service: Service) -> bool:
+        """Whether an address that it shows is that of a port, or it shows none."""
+        shown = [each.ip for each in service.status.load_balancer.ingress]
+        return not shown or any(self.addresses.reached_at(each) for each in shown)
 
     def give(self, service: Service, ports: Iterable[PortId]) -> None:
         """What a Service is about to be given is nobody else's from now on."""
@@ -136,7 +144,7 @@ class Picture:
         """What the gateways should serve for a Service."""
         if not mapping.mapped(service):
             return ()
-        addresses = tuple(self.addresses.address(each) or "" for each in self._fitting(service))
+        addresses = tuple(self.addresses.address(each) or "" for each in self._served_at(service))
         return self._forwards(service, known, addresses)
 
     def _forwards(self, service: Service, known: Known, addresses: tuple[str, ...]) -> tuple[Forward, ...]:
@@ -190,15 +198,17 @@ class Picture:
         return len(gone) <= cleaning.MOST or len(gone) <= cleaning.SHARE * len(used)
 
     def _legs(self, service: Service) -> tuple[Leg, ...]:
-        offered = self._families(service)
-        hopeless = (
-            layers.refused(service)
-            or wishes.refused(service, offered)
-            or choices.refused(service, self.addresses.place.choices)
-        )
-        named = self._named(service)
+        hopeless, named = self._hopeless(service), self._named(service)
         return self._room(
             [self._leg(service, wish, named.get(wish.family), hopeless) for wish in self._wishes(service)]
+        )
+
+    def _hopeless(self, service: Service) -> Refused | None:
+        """Why what it asks for can be granted nowhere."""
+        return (
+            layers.refused(service)
+            or wishes.refused(service, self._families(service))
+            or choices.refused(service, self.addresses.place.choices)
         )
 
     def _wishes(self, service: Service) -> Iterator[Wish]:
@@ -262,7 +272,7 @@ class Picture:
             port
             for service in services
             for wish in self._wishes(service)
-            if wish.address and mapping.can_be_managed(service)
+            if wish.address and mapping.can_be_managed(service) and self._hopeless(service) is None
             if (port := self.addresses.reached_at(wish.address)) and self._fits(service, port)
             if self._not_allowed(service, wish) is None and grants.granted(self.addresses, port, wish)
         )
@@ -288,12 +298,14 @@ class Picture:
                 found.setdefault(family, port)
         return found
 
-    def _fitting(self, service: Service) -> list[PortId]:
-        return [each for each in self._named(service).values() if self._fits(service, each)]
+    def _served_at(self, service: Service) -> list[PortId]:
+        """The ports that it has. Who lost a floating IP is served for as long as it shows it: it may be put back."""
+        shows, named = bool(service.status.load_balancer.ingress), self._named(service).values()
+        return [each for each in named if self._fits(service, each) or (shows and self._rival(service, each) is None)]
 
     def _fits(self, service: Service, port: PortId) -> bool:
         reachable = self.addresses.public(port) is not None
-        return reachable and self._allocations.fits(port, self._wanted(service), service.name)
+        return reachable and self._rival(service, port) is None
 
     def _rival(self, service: Service, port: PortId) -> Name | None:
         return self._allocations.rival(port, self._wanted(service), service.name)

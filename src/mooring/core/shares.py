@@ -1,8 +1,8 @@
 """What a Service wants of the addresses that it shares with others, and what of it was its own already.
 
-The annotation that tells what it was given is written together with its ports. Who wants more since then comes after
-those who have what they were given: who adds something moves, whoever leads and whoever is older. It speaks against
-nobody but the Service that bears it, so it does no harm that its owner could write it too.
+Its status tells what it was given: which ports of its addresses are its own (`ingress[].ports`), and with whom it
+shares them (the condition `openstack.org/Shared`). Only controllers write a status. Who wants more since then comes
+after those who have what they were given: who adds something moves, whoever leads and whoever is older.
 """
 
 from msgspec import Struct
@@ -10,7 +10,8 @@ from msgspec import Struct
 from mooring.core import wishes
 from mooring.model import names
 from mooring.model.gateway import Key
-from mooring.model.kubernetes import Service
+from mooring.model.kubernetes import Condition, Service
+from mooring.model.reasons import Reason
 
 
 class Share(Struct, frozen=True):
@@ -18,9 +19,6 @@ class Share(Struct, frozen=True):
 
     keys: tuple[Key, ...]
     company: str
-
-    def __str__(self) -> str:
-        return f"{','.join(map(_text, self.keys))} {self.company}".rstrip()
 
 
 def keys(service: Service) -> tuple[Key, ...]:
@@ -32,18 +30,21 @@ def wanted(service: Service) -> Share:
 
 
 def given(service: Service) -> Share:
-    """Of what it wants, what it was given; all of it, where nothing is told."""
-    told, want = service.metadata.annotations.get(names.GIVEN), wanted(service)
-    if told is None:
+    """Of what it wants, what it was given; all of it, where its status does not tell ports, as of an older version."""
+    want = wanted(service)
+    had = {key for each in service.status.load_balancer.ingress for key in each.ports}
+    if not had:
         return want
-    had, _, company = told.partition(" ")
-    return Share(tuple(key for key in want.keys if _text(key) in had.split(",")), company)
+    company = (each.message for each in service.status.conditions if each.type == names.SHARED)
+    return Share(tuple(key for key in want.keys if key in had), next(company, ""))
 
 
 def told(service: Service) -> bool:
-    """Whether it says that it was given all that it wants, and nothing else."""
-    return service.metadata.annotations.get(names.GIVEN) == str(wanted(service))
+    """Whether its status tells the ports that it wants, or none at all: not every server keeps them."""
+    return all(each.ports in {(), keys(service)} for each in service.status.load_balancer.ingress)
 
 
-def _text(key: Key) -> str:
-    return f"{key.port}/{key.protocol}"
+def condition(service: Service) -> tuple[Condition, ...]:
+    """What it says of those with whom it shares its addresses; nothing, where it has no sharing key."""
+    company = wishes.key(service)
+    return (Condition(names.SHARED, "True", Reason.SHARING_KEY.value, company),) if company else ()

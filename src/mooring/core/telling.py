@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
+from mooring.core import shares
 from mooring.model.kubernetes import Condition, Name, Service
 from mooring.model.reasons import Reason
 from mooring.model.steps import Clear, Publish, Step, Tell
@@ -37,15 +38,8 @@ def news(service: Service, step: Step) -> tuple[News, ...]:
     """What a step that was just taken is worth telling."""
     shown = ", ".join(each.ip or each.hostname for each in service.status.load_balancer.ingress)
     match step:
-        case Publish(addresses, conditions) if shown == ", ".join(addresses):
-            note = f"It showed {shown} in another ipMode; it shows it as it is configured now."
-            return News(WARNING, "Restored", "Publish", note), *_warnings(conditions)
-        case Publish(addresses, conditions) if shown:
-            note = f"It showed {shown}, which is not its address; it shows {', '.join(addresses)} now."
-            return News(WARNING, "Restored", "Publish", note), *_warnings(conditions)
         case Publish(addresses, conditions):
-            note = f"Its address is {' and '.join(addresses)}."
-            return News(NORMAL, "Published", "Publish", note), *_warnings(conditions)
+            return *_published(service, shown, addresses), *_warnings(conditions)
         case Clear(conditions) if shown:
             return News(NORMAL, "Withdrawn", "Withdraw", f"{shown} is no longer its address."), *_warnings(conditions)
         case Tell(conditions):
@@ -54,6 +48,19 @@ def news(service: Service, step: Step) -> tuple[News, ...]:
             return tuple(each for each in told if not shown or each.reason != Reason.NO_GATEWAY.value)
         case _:
             return ()
+
+
+def _published(service: Service, shown: str, addresses: tuple[str, ...]) -> tuple[News, ...]:
+    """Nothing, where it only shows other ports of the same address: its owner has changed them."""
+    if not shown:
+        return (News(NORMAL, "Published", "Publish", f"Its address is {' and '.join(addresses)}."),)
+    if shown != ", ".join(addresses):
+        note = f"It showed {shown}, which is not its address; it shows {', '.join(addresses)} now."
+    elif shares.told(service):
+        note = f"It showed {shown} in another ipMode; it shows it as it is configured now."
+    else:
+        return ()
+    return (News(WARNING, "Restored", "Publish", note),)
 
 
 def moved(had: Iterable[str | None], has: Iterable[str | None]) -> tuple[News, ...]:

@@ -13,7 +13,6 @@ PHRASES: dict[type[AnyStep], tuple[str, str]] = {
     steps.Manage: ("taken on", "take it on: annotation and finalizers"),
     steps.MakePort: ("address made", "make a port, with a floating IP where they are wanted"),
     steps.Annotate: ("port given", "give it a port that has room for it, for each family of addresses"),
-    steps.Note: ("wishes noted", "note for which ports and which sharing key it has its address"),
     steps.PutBack: ("floating IP put back", "put its floating IP back on its port"),
     steps.DoNotKeep: ("floating IP no longer kept", "no longer let its floating IP stay when nobody needs it"),
     steps.Keep: ("floating IP kept for good", "let its floating IP stay when nobody needs it any more"),

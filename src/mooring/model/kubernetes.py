@@ -8,6 +8,8 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from mooring.model.gateway import Key
+
 NO_TEXTS: Mapping[str, str] = {}
 
 
@@ -101,6 +103,7 @@ class Ingress(Struct, frozen=True, rename="camel", omit_defaults=True, gc=False)
     ip: str = ""
     hostname: str = ""
     ip_mode: str = ""
+    ports: tuple[Key, ...] = ()
 
 
 class LoadBalancerStatus(Struct, frozen=True, omit_defaults=True, gc=False):

@@ -2,7 +2,6 @@
 
 MANAGED = "openstack.org/mooring-managed"
 PORT = "openstack.org/mooring-port"
-GIVEN = "openstack.org/mooring-given"
 ADDRESSES = "openstack.org/mooring-addresses"
 SUBNET = "openstack.org/mooring-subnet"
 FLOATING_NETWORK = "openstack.org/mooring-floating-network"
@@ -42,3 +41,5 @@ EXCLUDED = "node.kubernetes.io/exclude-from-external-load-balancers"
 
 CONDITIONS = ("openstack.org/Accepted", "openstack.org/Allocated", "openstack.org/Programmed")
 ACCEPTED, ALLOCATED, PROGRAMMED = CONDITIONS
+SHARED = "openstack.org/Shared"
+"""Of a Service with a sharing key that has its address. Its message is that key."""

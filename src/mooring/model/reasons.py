@@ -21,6 +21,7 @@ class Reason(enum.Enum):
     FOREIGN_ADDRESS = "ForeignAddress"
     # whether it has an address
     ALLOCATED = "Allocated"
+    SHARING_KEY = "SharingKey"
     ADDRESS_RETIRED = "AddressRetired"
     NO_ADDRESS_YET = "NoAddressYet"
     PORT_TAKEN = "PortTaken"

@@ -23,10 +23,6 @@ class Annotate(Struct, frozen=True):
     ports: tuple[PortId, ...]
 
 
-class Note(Struct, frozen=True):
-    """Write down for what it has its ports now: its wishes have changed, and they still fit."""
-
-
 class MakePort(Struct, frozen=True):
     """Make a port, with a floating IP where they are wanted, because none of ours is free for it."""
 
@@ -89,19 +85,4 @@ class LetGo(Struct, frozen=True):
     """Remove what is ours from it: annotation and finalizers, in one write."""
 
 
-Step = (
-    Rest
-    | Manage
-    | Annotate
-    | Note
-    | MakePort
-    | PutBack
-    | Keep
-    | DoNotKeep
-    | Push
-    | Publish
-    | Clear
-    | Tell
-    | Forget
-    | LetGo
-)
+Step = Rest | Manage | Annotate | MakePort | PutBack | Keep | DoNotKeep | Push | Publish | Clear | Tell | Forget | LetGo
