@@ -7,7 +7,10 @@ from mooring.core.mapping import Leg, Seen
 from mooring.core.wishes import IPV4, Wish
 from mooring.model.kubernetes import Service
 
-OF_THE_LEG = {"fits", "candidate", "address", "inner", "rival", "denied", "to_keep", "not_to_keep", "taken_off"}
+OF_THE_LEG = {
+    *("fits", "candidate", "recalled", "address", "inner", "rival", "denied"),
+    *("to_keep", "not_to_keep", "taken_off"),
+}
 
 
 def seen(service: Service, **facts: Any) -> Seen:  # noqa: ANN401 - any fact of it

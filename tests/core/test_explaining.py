@@ -7,7 +7,7 @@ from mooring.core import explaining, telling
 from mooring.core.mapping import Seen
 from mooring.core.wishes import IPV4, Refused
 from mooring.model import names
-from mooring.model.cloud import PortId
+from mooring.model.cloud import FloatingIpId, PortId
 from mooring.model.kubernetes import (
     Condition,
     Ingress,
@@ -136,6 +136,17 @@ def test_on_the_way_to_an_address_nothing_is_told() -> None:
     assert explaining.decide(WAITING) == MakePort(IPV4)
     assert explaining.decide(seen(WAITING.service, candidate=PortId("p-2"))) == Annotate((PortId("p-2"),))
     assert explaining.decide(mapped(service(), served=False)) == Push()
+
+
+def test_what_was_lost_in_openstack_is_told_as_such() -> None:
+    """It shows its address: that it has none yet would be untrue."""
+    off = seen(service(ADDRESS), port_is_ours=True, taken_off=FloatingIpId("f"))
+    gone = seen(service(ADDRESS), shows_ours=True)
+    new = seen(annotated(service(), **{names.MANAGED: "true"}))
+    facts = [explaining.verdicts(each)[1].fact for each in (off, gone, new)]
+    assert facts[0].startswith(f"{ADDRESS} was taken off its port")
+    assert facts[1].startswith(f"The port of {ADDRESS} is gone")
+    assert facts[2] == "It has no address yet"
 
 
 def test_who_has_an_address_does_not_hear_of_every_move() -> None:

@@ -122,6 +122,9 @@ def said(given: Service) -> Service:
         (seen(ours()), MakePort(IPV4)),
         (seen(ours(shown=ADDRESS), candidate=PORT, shows_ours=True), Clear()),
         (seen(ours(shown="198.51.100.1"), candidate=PORT), Rest(Reason.FOREIGN_ADDRESS)),
+        # its annotations were lost, and nothing else
+        (seen(ours(shown=ADDRESS), candidate=PORT, recalled=ADDRESS, shows_ours=True), Annotate((PORT,))),
+        (seen(ours(shown=ADDRESS), candidate=PORT, recalled="203.0.113.8", shows_ours=True), Clear()),
         # bound, port that fits
         (seen(mapped(), port_is_ours=True, fits=True, address=ADDRESS), Push()),
         (seen(mapped(), port_is_ours=True, fits=True, address=ADDRESS, served=True), Publish((ADDRESS,))),

@@ -348,3 +348,13 @@ def test_a_slip_does_not_give_back_what_was_given_up_for_another_wish() -> None:
     web.metadata.annotations.update({names.ADDRESSES: "10.0.0.99", names.LAYER: "nodes"})
     [leg] = painted(web).seen(web, Known(), NOBODY).legs
     assert (leg.fits, leg.denied is not None) == (False, True)
+
+
+def test_who_lost_its_annotations_gets_the_address_that_it_shows() -> None:
+    """Such as by `kubectl replace`: though another one would come first, and unless somebody else has it."""
+    there = service("web", 80, shown="10.0.0.6")
+    [leg] = painted(there).seen(there, Known(), NOBODY).legs
+    assert (leg.candidate, leg.recalled) == (B, "10.0.0.6")
+    taken = painted(service("other", 80, on="b", shown="10.0.0.6"), there)
+    [leg] = taken.seen(there, Known(), NOBODY).legs
+    assert (leg.candidate, leg.recalled) == (A, "")

@@ -61,3 +61,12 @@ def test_what_cannot_be_granted_is_told(given: Service, told: str) -> None:
         assert refused.fix
     else:
         assert refused is None
+
+
+@pytest.mark.parametrize(
+    ("said", "clear"), [("true", True), ("False", True), ("", True), ("maybe", False), ("1", False)]
+)
+def test_whether_an_address_is_to_stay_is_said_clearly_or_not_at_all(said: str, clear: bool) -> None:  # noqa: FBT001 - a column
+    refused = wishes.unclear(Service(Meta(annotations={names.KEEP: said})))
+    assert (refused is None) is clear
+    assert refused is None or (names.KEEP in refused.fact and said in refused.fact)

@@ -4,10 +4,10 @@ import asyncio
 
 from structlog.typing import FilteringBoundLogger
 
-from mooring.cloud.errors import CloudError
+from mooring.cloud.errors import CloudError, RevisionMismatch
 from mooring.controller.ports import Ports
 from mooring.core import cleaning, wording
-from mooring.core.cleaning import CleaningStep, Pair
+from mooring.core.cleaning import CleaningStep, Pair, Remove
 from mooring.core.picture import Picture
 from mooring.model.cloud import PortId
 
@@ -79,6 +79,9 @@ class Housekeeping:
         for step in allowed:
             try:
                 await self._ports.carry_out(step)
+            except RevisionMismatch:
+                if not isinstance(step, Remove):
+                    raise  # a floating IP that goes changes its port: that one goes when it has been looked at again
             except CloudError as error:
                 if not isinstance(step, Pair):
                     raise

@@ -176,7 +176,12 @@ class Ports:
             if problem := addresses.not_to_be_had(found, origin, self._place, projects, namespace):
                 raise NotToBeHad(problem)
             return found
-        return await self._make_floating_ip(origin.floating_network or NetworkId(""), floating_ip_address=address)
+        try:
+            return await self._make_floating_ip(origin.floating_network or NetworkId(""), floating_ip_address=address)
+        except errors.Forbidden as error:
+            raise errors.Forbidden(
+                f"it asks for {address}, which not everybody may choose: {error}", error.type
+            ) from None
 
     async def _attach(self, floating_ip: FloatingIp, port: PortId) -> None:
         """What was there before us is to be kept, which is said first: it is not ours to delete."""

@@ -152,9 +152,20 @@ def _allocated(seen: Seen, trouble: Trouble | None) -> Verdict:
     if rival:
         fact = f"The address that it names carries {rival}, which has one of its ports or does not share with it"
         return _ill(Reason.PORT_TAKEN, fact, "It gets another address by itself")
-    return _ill(
-        Reason.NO_ADDRESS_YET, "It has no address yet", "Wait for the controller to give it one, and see that it runs"
-    )
+    fix = "Wait for the controller to give it one, and see that it runs"
+    if lost := _lost(seen):
+        return _ill(Reason.NO_ADDRESS_YET, lost, fix)
+    return _ill(Reason.NO_ADDRESS_YET, "It has no address yet", fix)
+
+
+def _lost(seen: Seen) -> str:
+    """What somebody took away in OpenStack of an address that it shows."""
+    shown = " and ".join(each.ip for each in seen.service.status.load_balancer.ingress)
+    if any(each.taken_off for each in seen.legs):
+        return f"{shown} was taken off its port in OpenStack. It is put back with the next audit, within a minute"
+    if shown and mapping.ports_of(seen.service) and not seen.port_is_ours:
+        return f"The port of {shown} is gone from OpenStack. It gets another one with the next audit, within a minute"
+    return ""
 
 
 def _has(seen: Seen) -> Verdict:

@@ -12,6 +12,7 @@ yes             -         -                    -, not bound          manage: mar
 yes             bound     somebody's address   none                  nothing: it is not ours to change
 yes             bound     its address          its floating IP off   put the floating IP back
 yes             bound     what it cannot keep  none, or unfit        take the addresses back
+yes             bound     what is free for it  none                  annotate: its annotations were lost
 yes             bound     nothing else         wish refused          nothing, and why
 yes             bound     nothing else         none, or unfit        the first that fit, else new ones; annotate
 yes             bound     -                    fit, not to be lost   keep the floating IP, or no longer
@@ -48,6 +49,8 @@ class Leg(Struct, frozen=True):
     """That port can be reached, is what it wished for, and nobody before it has what it wants on it."""
     candidate: PortId | None = None
     """The first port of ours that is free for it."""
+    recalled: str = ""
+    """The address of that candidate, where it is one that it shows: it lost its annotations, and nothing else."""
     address: str = ""
     """The address at which its port is reached from outside."""
     inner: str = ""
@@ -222,7 +225,7 @@ def _find_ports(seen: Seen) -> steps.Step:
     for leg in seen.legs:
         if leg.port is not None and leg.taken_off is not None:
             return steps.PutBack(leg.port, leg.taken_off)
-    if set(_shown(seen.service)).difference(seen.addresses):
+    if set(_shown(seen.service)).difference(seen.addresses, (each.recalled for each in seen.legs)):
         return steps.Rest(Reason.FOREIGN_ADDRESS) if foreign(seen) else steps.Clear()
     if seen.denied is not None:
         return steps.Rest(seen.denied.reason)

@@ -207,6 +207,7 @@ class Picture:
         """Why what it asks for can be granted nowhere."""
         return (
             layers.refused(service)
+            or wishes.unclear(service)
             or wishes.refused(service, self._families(service))
             or choices.refused(service, self.addresses.place.choices)
         )
@@ -234,6 +235,7 @@ class Picture:
             port,
             fits=fits,
             candidate=candidate,
+            recalled=(known.public(candidate) or "") if candidate and candidate in self._recalled(service) else "",
             address=(known.public(port) or "") if port else "",
             inner=(known.address(port) or "") if port else "",
             rival=self._rival(service, port) if port else None,
@@ -307,6 +309,11 @@ class Picture:
         reachable = self.addresses.public(port) is not None
         return reachable and self._rival(service, port) is None
 
+    def _recalled(self, service: Service) -> list[PortId]:
+        """Of who names no port, those whose addresses it shows: only controllers write a status."""
+        shown = (each.ip for each in service.status.load_balancer.ingress if not mapping.ports_of(service))
+        return [port for each in shown if (port := self.addresses.reached_at(each))]
+
     def _rival(self, service: Service, port: PortId) -> Name | None:
         return self._allocations.rival(port, self._wanted(service), service.name)
 
@@ -321,7 +328,7 @@ class Picture:
         if wish.address:
             return asked if asked in self._offered and grants.granted(self.addresses, asked, wish) else None
         origin = self.addresses.place.origin(wish)
-        for claimed in self._allocations.ports_of(service.name):
+        for claimed in (*self._allocations.ports_of(service.name), *self._recalled(service)):
             if claimed in self._offered and self.addresses.origin(claimed) == origin and self._fits(service, claimed):
                 return claimed
         return self._allocations.first_fit(self._wanted(service), origin)

@@ -197,10 +197,10 @@ class Survey:
         )
 
     def ours(self, service: Service) -> bool:
-        """Whether it is to be served by us, or has something of ours still."""
+        """Whether its owner means us, or it has something of ours still."""
         ports: Mapping[PortId, Port] = self.picture.addresses.ports if self.picture else {}
         return (
-            mapping.can_be_managed(service)
+            mapping.addressed_to_us(service)
             or mapping.marked(service)
             or not ports.keys().isdisjoint(mapping.ports_of(service))
         )

@@ -69,6 +69,15 @@ def refused(service: Service, offered: Iterable[str]) -> Refused | None:
     return None
 
 
+def unclear(service: Service) -> Refused | None:
+    """What cannot be understood of whether its floating IP is to stay."""
+    said = annotations.said(service, names.KEEP)
+    if said.lower() in {"", "true", "false"}:
+        return None
+    fact = f"Its annotation {annotations.spelled(service, names.KEEP)} says {said!r:.60}"
+    return Refused(fact, 'Write "true" or "false" there, or take the annotation away', Reason.BAD_ANNOTATION)
+
+
 def families(service: Service) -> tuple[str, ...]:
     return service.spec.ip_families or (IPV4,)
 
