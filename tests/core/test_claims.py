@@ -11,6 +11,7 @@ from mooring.model import names
 from mooring.model.config import Services
 from mooring.model.kubernetes import Meta, Service, ServiceSpec
 from mooring.model.reasons import Reason
+from mooring.model.steps import Tell
 
 CLAIMED, NOT_CLAIMED = Services(claim_unclassed=True), Services()
 
@@ -80,6 +81,18 @@ def test_who_is_not_served_is_told_why_and_what_to_do(given: Service, words: tup
     [verdict] = explaining.verdicts(Seen(given))
     assert words[0] in verdict.fact
     assert words[1] in verdict.fix
+
+
+@pytest.mark.parametrize("said", ["flase", "no", "0"])
+def test_who_may_have_wanted_to_opt_out_is_not_taken_on_and_told_so(said: str) -> None:
+    new = service(names.GATEWAY_CLASS)
+    new.metadata.annotations[names.MANAGED] = said
+    [condition] = explaining.conditions(Seen(new))
+    assert (condition.status, condition.reason) == ("False", "BadAnnotation")
+    assert f"says '{said}'" in condition.message
+    assert isinstance(explaining.decide(Seen(new)), Tell)
+    held = msgspec.structs.replace(new, metadata=msgspec.structs.replace(new.metadata, finalizers=(names.FINALIZER,)))
+    assert mapping.why_not(held) is None, "a slip takes no address away"
 
 
 def test_who_asks_us_for_another_back_end_gets_an_answer() -> None:

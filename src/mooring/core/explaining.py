@@ -120,6 +120,9 @@ def _refused(service: Service, reason: Reason) -> Verdict:
         case Reason.OPTED_OUT:
             fact = f'Its annotation {names.MANAGED} says "false"'
             fix = "Take the annotation away to have it served"
+        case Reason.BAD_ANNOTATION:
+            fact = f"Its annotation {names.MANAGED} says {service.metadata.annotations[names.MANAGED]!r:.60}"
+            fix = 'Write "false" there if it is not to be served, or take the annotation away'
         case _:
             fact = f"Its class is {spec.load_balancer_class}, and {_annotation(service)}"
             fix = "Take the annotation away"

@@ -121,8 +121,11 @@ def why_not(service: Service) -> Reason | None:
         return Reason.NOT_LOAD_BALANCER
     if of_another_class(service):
         return Reason.OTHER_CLASS
-    if service.metadata.annotations.get(names.MANAGED, "").lower() == "false":
+    managed = service.metadata.annotations.get(names.MANAGED, "").lower()
+    if managed == "false":
         return Reason.OPTED_OUT
+    if managed not in {"", "true"} and names.FINALIZER not in service.metadata.finalizers:
+        return Reason.BAD_ANNOTATION  # who tried to opt out is not taken on
     return Reason.CLASS_DISAGREES if claims.other_backend(service) else None
 
 
@@ -138,7 +141,7 @@ def can_be_managed(service: Service) -> bool:
 
 def addressed_to_us(service: Service) -> bool:
     """Whether its owner waits for an answer of ours, be it that we cannot do what it wants."""
-    return why_not(service) in {None, Reason.CLASS_DISAGREES}
+    return why_not(service) in {None, Reason.CLASS_DISAGREES, Reason.BAD_ANNOTATION}
 
 
 def marked(service: Service) -> bool:
