@@ -250,7 +250,7 @@ MUTANTS = (
             (
                 "core/mapping.py",
                 (
-                    "    if set(_shown(seen.service)).difference(seen.addresses):\n"
+                    "    if set(_shown(seen.service)).difference(kept):\n"
                     "        return steps.Rest(Reason.FOREIGN_ADDRESS) if foreign(seen) else steps.Clear()\n"
                 ),
                 "",
@@ -312,6 +312,12 @@ MUTANTS = (
         "after a restart the older one has the address that it wants to share with others, and who had it loses it",
         (("core/shares.py", 'next(company, "")', "want.company"),),
         where="keys",
+    ),
+    Bug(
+        "S7, taken off",
+        "a floating IP that somebody takes off its port takes the rules from the gateways, before it is put back",
+        ((PICTURE, "or (shows and self._rival(service, each) is None)", ""),),
+        where="lost",
     ),
     Bug(
         "one group, none",

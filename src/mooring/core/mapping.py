@@ -228,7 +228,8 @@ def _find_ports(seen: Seen) -> steps.Step:
     for leg in seen.legs:
         if leg.port is not None and leg.taken_off is not None:
             return steps.PutBack(leg.port, leg.taken_off)
-    if set(_shown(seen.service)).difference(seen.addresses, (each.recalled for each in seen.legs)):
+    kept = (*seen.addresses, *(each.recalled for each in seen.legs))
+    if set(_shown(seen.service)).difference(kept):
         return steps.Rest(Reason.FOREIGN_ADDRESS) if foreign(seen) else steps.Clear()
     if seen.denied is not None:
         return steps.Rest(seen.denied.reason)
