@@ -316,7 +316,7 @@ MUTANTS = (
     Bug(
         "S7, taken off",
         "a floating IP that somebody takes off its port takes the rules from the gateways, before it is put back",
-        ((PICTURE, "or (shows and self._rival(service, each) is None)", ""),),
+        ((PICTURE, "or (shows and self._undisputed(service, each))", ""),),
         where="lost",
     ),
     Bug(

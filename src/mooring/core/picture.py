@@ -256,7 +256,7 @@ class Picture:
         """The floating IP that belongs on its port, by what it shows."""
         known = self.addresses
         unreached = mapping.bound(service) and port in known.ports and known.public(port) is None
-        if not unreached or not self._allocations.fits(port, self._wanted(service), service.name):
+        if not unreached or not self._undisputed(service, port):
             return None
         return known.taken_off(each.ip for each in service.status.load_balancer.ingress)
 
@@ -303,11 +303,14 @@ class Picture:
     def _served_at(self, service: Service) -> list[PortId]:
         """The ports that it has. Who lost a floating IP is served for as long as it shows it: it may be put back."""
         shows, named = bool(service.status.load_balancer.ingress), self._named(service).values()
-        return [each for each in named if self._fits(service, each) or (shows and self._rival(service, each) is None)]
+        return [each for each in named if self._fits(service, each) or (shows and self._undisputed(service, each))]
 
     def _fits(self, service: Service, port: PortId) -> bool:
         reachable = self.addresses.public(port) is not None
-        return reachable and self._rival(service, port) is None
+        return reachable and self._undisputed(service, port)
+
+    def _undisputed(self, service: Service, port: PortId) -> bool:
+        return self._allocations.fits(port, self._wanted(service), service.name)
 
     def _recalled(self, service: Service) -> list[PortId]:
         """Of who names no port, those whose addresses it shows: only controllers write a status."""
