@@ -333,6 +333,7 @@ def _see_promises(truth: Truth, effect: Effect) -> None:
     )
     for service in (*shared, *_published_now(effect)) if effect.process is not None else ():
         truth.promised[service.metadata.uid] = wants.wishes(truth, service)
+        truth.had[service.metadata.uid] = set(wants.ports_of(service))
 
 
 def _company(service: Service) -> str:

@@ -86,6 +86,8 @@ class Truth:
         self.published: dict[str, set[str]] = {}
         """The addresses that controllers have given to a Service, by its uid, ever."""
         self.promised: dict[str, Promise] = {}
+        self.had: dict[str, set[PortId]] = {}
+        """The ports that a Service had when its address was promised: anybody can write an annotation."""
         """What a Service wanted when a controller last gave it an address, by its uid."""
         self.turns: Counter[str] = Counter()
         """How often the owner of a Service, by its uid, has wanted or no longer wanted what nobody can do."""

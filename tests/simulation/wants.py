@@ -133,9 +133,10 @@ def inner(truth: Truth, service: Service) -> set[str]:
 
 
 def serves(gateway: GatewayTwin, service: Service, truth: Truth) -> bool:
-    """Whether a gateway serves all that a Service wants, at the address of its port."""
+    """Whether a gateway serves all that a Service wants, at the addresses of the families that it wants."""
     ports = [truth.ports.get(port) for port in ports_of(service)]
-    addresses = [port.fixed_ips[0].ip_address if port else "" for port in ports] or [""]
+    named = [port.fixed_ips[0].ip_address if port else "" for port in ports]
+    addresses = [each for each in named if ("IPv6" if ":" in each else "IPv4") in families(service)] or [""]
     wanted = {(address, key.protocol, key.port) for key in keys(service) for address in addresses}
     return wanted <= {
         (each.address, each.protocol, each.port)
@@ -224,7 +225,10 @@ def settled(truth: Truth, service: Service, *, reached: bool = True) -> bool:
     shown = {each.ip for each in service.status.load_balancer.ingress}
     if not shown or not wanted(service) or not ports <= truth.ports.keys() or _edited(truth, service):
         return False
-    if reached and shown != {public(truth, port) for port in ports}:
+    as_given = (
+        shown == {public(truth, port) for port in ports} if reached else ports == truth.had.get(service.metadata.uid)
+    )
+    if not as_given:
         return False
     beside = [each for each in truth.services.values() if ports & set(ports_of(each)) and each.name != service.name]
     return not any(_edited(truth, each) and _was_first(truth, each, service) for each in beside)
