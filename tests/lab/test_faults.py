@@ -65,7 +65,7 @@ def test_a_part_that_dies_is_noticed_and_after_up_packets_flow_again(lab: Lab, w
     shown = mooring(lab, "status")
     assert shown.returncode == 1
     assert f"{mortal} " in shown.stdout
-    assert "`mooring lab up --name test` starts again what has died" in shown.stdout
+    assert f"`mooring lab up --name {lab.spec.name}` starts again what has died" in shown.stdout
     lifecycle.up(lab.spec, PlainProgress())
     assert states(lab) == {}
     assert probe.first_answer(lab, "n1", world.inside).startswith("web-")
