@@ -95,7 +95,7 @@ def test_a_part_is_started_by_one_command_at_a_time(lab: Lab) -> None:
     said = [command.communicate()[1].decode() for command in commands]
     assert sum(command.returncode == 0 for command in commands) >= 1
     refused = [each for each in said if each]
-    assert all("another command is starting parts of lab test" in each for each in refused)
+    assert all(f"another command is starting parts of lab {lab.spec.name}" in each for each in refused)
     assert states(lab) == {}
 
 
