@@ -10,12 +10,14 @@ from functools import lru_cache
 from msgspec.structs import replace
 
 from mooring.model import names
+from mooring.model.gateway import Key
 from mooring.model.kubernetes import (
     Condition,
     Endpoint,
     EndpointConditions,
     EndpointPort,
     EndpointSlice,
+    Ingress,
     LoadBalancerStatus,
     Meta,
     Service,
@@ -117,7 +119,16 @@ def _offered(ports: tuple[EndpointPort, ...]) -> tuple[EndpointPort, ...]:
 
 @lru_cache(maxsize=1024)
 def _shown(status: LoadBalancerStatus) -> LoadBalancerStatus:
-    return status
+    return LoadBalancerStatus(tuple(map(_ingress, status.ingress)))
+
+
+def _ingress(each: Ingress) -> Ingress:
+    return replace(each, ip=once(each.ip), ip_mode=once(each.ip_mode), ports=_keys(each.ports))
+
+
+@lru_cache(maxsize=1024)
+def _keys(keys: tuple[Key, ...]) -> tuple[Key, ...]:
+    return keys
 
 
 @lru_cache(maxsize=64)
