@@ -280,9 +280,12 @@ class Picture:
         )
 
     def begun_for(self, waiting: Iterable[Service]) -> frozenset[PortId]:
-        """What was begun, and will be gone on with by those who wait; and what they have the half of already."""
+        """What was begun, and will be gone on with by those who wait; and what they have the half of already.
+
+        Who asks for an address may wait for it for ever: nothing is kept for it.
+        """
         legs = [leg for service in waiting for leg in self._legs(service)]
-        subnets = {self.addresses.place.origin(leg.wish).subnet for leg in legs}
+        subnets = {self.addresses.place.origin(leg.wish).subnet for leg in legs if not leg.wish.address}
         begun = (each for each in self.addresses.all_begun() if self.addresses.origin(each).subnet in subnets)
         return frozenset(leg.candidate for leg in legs if leg.candidate).union(begun)
 
