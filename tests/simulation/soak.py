@@ -88,13 +88,11 @@ async def _churn(world: World, chance: random.Random, operations: int, done: Cou
 
 
 def steady(blocks: list[Block], of: Callable[[Block], int]) -> dict[int, tuple[int, int]]:
-    """Of each process, what it had after a fifth of its blocks, when all that it keeps was filled, and at the end."""
+    """Of each process, what it had after its second block, when it had made all that it makes once, and at the end."""
     found: dict[int, list[int]] = {}
     for each in blocks:
         found.setdefault(each.process, []).append(of(each))
-    return {
-        process: (values[max(1, len(values) // 5)], values[-1]) for process, values in found.items() if len(values) > 2
-    }
+    return {process: (values[1], values[-1]) for process, values in found.items() if len(values) > 2}
 
 
 def _memory() -> int:
