@@ -1,7 +1,12 @@
 """Settings of all tests."""
 
+from collections.abc import Generator
+
 import hypothesis
 import pytest
+
+from tests import kept
+from tests.kept import Kept
 
 # The same examples in every run, and no limit of time for one: a busy machine is not a failure.
 hypothesis.settings.register_profile("steady", derandomize=True, deadline=None)
@@ -16,10 +21,28 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What is run whole takes hours; the limits of tests are those of their slices."""
-    if config.getoption("--whole"):
-        for item in items:
-            item.add_marker(pytest.mark.timeout(TEN_HOURS), append=False)
+    """What is run whole takes hours: limits are not those of the slices, and what passed already is not run again."""
+    if not config.getoption("--whole"):
+        return
+    for item in items:
+        item.add_marker(pytest.mark.timeout(TEN_HOURS), append=False)
+    done = kept.passed(kept.folder())
+    config.hook.pytest_deselected(items=[each for each in items if each.nodeid in done])
+    items[:] = [each for each in items if each.nodeid not in done]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if item.config.getoption("--whole") and report.when == "call" and report.passed:
+        kept.add_passed(kept.folder(), item.nodeid)
+    return report
+
+
+@pytest.fixture
+def parts_kept(request: pytest.FixtureRequest, whole: bool) -> Kept:  # noqa: FBT001 - a fixture
+    """Where the parts of a test are kept that is run whole."""
+    return Kept.of_test(kept.folder(), request.node.nodeid) if whole else Kept()
 
 
 @pytest.fixture(scope="session")

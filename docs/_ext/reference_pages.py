@@ -58,6 +58,10 @@ NAMES: Mapping[str, tuple[str, str]] = {
         "annotation of a Service",
         "Its owner writes `pod`, `node` or `cluster`: where packets enter the cluster, instead of `backends.layer`.",
     ),
+    "SOURCE_RANGES": (
+        "annotation of a Service",
+        "Kubernetes' own: the networks that may call it, where `spec.loadBalancerSourceRanges` is empty. Only read.",
+    ),
     "EPOCH": ("annotation of the controllers' Lease", "Grows with each leader; gateways refuse an older one."),
     "GATEWAYS": (
         "annotation of the controllers' Lease",

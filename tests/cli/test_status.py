@@ -12,7 +12,7 @@ from mooring.core import reporting
 from mooring.core.surveyed import Asked, Leader, Owned, Sights, Survey
 from mooring.model import names
 from mooring.model.gateway import Held, State, Vrrp
-from mooring.model.kubernetes import Meta, Service, ServicePort, ServiceSpec
+from mooring.model.kubernetes import Meta, Service, ServicePort, ServiceSpec, ServiceStatus
 from mooring.model.reports import ControllerReport, ServiceReport, StatusReport
 from tests.looking import blind, mooring, seeing
 from tests.simulation.user import User
@@ -55,7 +55,9 @@ def test_a_healthy_world_fits_on_a_screen(healthy: Survey, tmp_path: Path) -> No
 
 def test_who_observes_is_no_problem_and_its_steps_are_counted(healthy: Survey, tmp_path: Path) -> None:
     bare = tuple(
-        msgspec.structs.replace(each, metadata=msgspec.structs.replace(each.metadata, annotations={}))
+        msgspec.structs.replace(
+            each, metadata=msgspec.structs.replace(each.metadata, annotations={}), status=ServiceStatus()
+        )
         for each in healthy.sights.services
     )
     found = Survey(msgspec.structs.replace(healthy.sights, acts=False, leader=Leader(), services=bare))

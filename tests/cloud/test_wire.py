@@ -21,13 +21,15 @@ def server() -> Iterator[OpenStackServer]:
         yield server
 
 
-def sent(server: OpenStackServer, folder: Path, *requests: Request, password: str = PASSWORD) -> list[Response]:
+def sent(
+    server: OpenStackServer, folder: Path, *requests: Request, password: str = PASSWORD, cloud: str | None = "tiny"
+) -> list[Response]:
     """The answers to requests that are sent one after the other."""
     clouds = folder / "clouds.yaml"
     clouds.write_text(server.clouds(password))
 
     async def send() -> list[Response]:
-        transport = NeutronTransport("tiny", str(clouds))
+        transport = NeutronTransport(cloud, str(clouds))
         try:
             return [await transport.send(request) for request in requests]
         finally:
@@ -124,6 +126,41 @@ def test_a_keystone_that_is_down_is_told(tmp_path: Path) -> None:
     with pytest.raises(NotSent, match="cannot sign in") as error:
         sent(server, tmp_path, get("ports"))
     assert_no_secrets(str(error.value))
+
+
+@pytest.mark.parametrize(
+    ("cloud", "environment"),
+    [
+        ("tiny", {"OS_CLIENT_CONFIG_FILE": "other.yaml"}),
+        ("tiny", {"OS_CLIENT_CONFIG_FILE": "other.yaml", "OS_CLOUD": "other"}),
+        (None, {"OS_CLIENT_CONFIG_FILE": "other.yaml", "OS_CLOUD": "tiny"}),
+        (None, {"OS_CLIENT_CONFIG_FILE": "other.yaml"}),
+        ("tiny", {"OS_AUTH_URL": "http://127.0.0.1:1/v3", "OS_USERNAME": "other"}),
+    ],
+)
+def test_the_file_that_is_configured_counts_before_the_environment(
+    server: OpenStackServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    cloud: str | None,
+    environment: dict[str, str],
+) -> None:
+    (tmp_path / "other.yaml").write_text(server.clouds("of another file"))
+    monkeypatch.chdir(tmp_path)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    [response] = sent(server, tmp_path, get("ports"), cloud=cloud)
+    assert response.status == 200
+
+
+def test_a_password_in_a_file_of_its_own_is_found(
+    server: OpenStackServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secure = tmp_path / "secure.yaml"
+    secure.write_text(json.dumps({"clouds": {"tiny": {"auth": {"password": PASSWORD}}}}))
+    monkeypatch.setenv("OS_CLIENT_SECURE_FILE", str(secure))
+    [response] = sent(server, tmp_path, get("ports"), password="of the other file")  # noqa: S106 - nobody's
+    assert response.status == 200
 
 
 def test_an_unknown_cloud_is_told(tmp_path: Path) -> None:

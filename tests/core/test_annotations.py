@@ -24,6 +24,14 @@ def test_an_address_is_asked_for(name: str) -> None:
     assert wishes.wished(service(**{name: " 192.0.2.1"}), (IPV4,)) == (Wish(IPV4, "192.0.2.1"),)
 
 
+def test_a_long_key_is_told_as_its_digest() -> None:
+    """What is told stands in a condition, and in every list of all Services."""
+    long, other = (wishes.key(service(**{names.SHARING_KEY: each * 10_000})) for each in "ab")
+    assert long != other
+    assert len(long) == 64
+    assert wishes.key(service(**{names.SHARING_KEY: "a" * 253})) == "a" * 253
+
+
 @pytest.mark.parametrize(
     "name", ["metallb.io/allow-shared-ip", "metallb.universe.tf/allow-shared-ip", "purelb.io/allow-shared-ip"]
 )

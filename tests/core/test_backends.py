@@ -30,7 +30,9 @@ BARE = ServicePort(80, name="http")
 NODES = (Usable("n1", ("172.30.0.11", "fd00::11")), Usable("n2", ("172.30.0.12",)))
 
 
-def service(port: ServicePort = HTTP, policy: str = "Cluster", layer: str | None = None) -> Service:
+def service(
+    port: ServicePort = HTTP, policy: str = "Cluster", layer: str | None = None, ranges: tuple[str, ...] = ()
+) -> Service:
     spec = ServiceSpec(
         "LoadBalancer",
         (port,),
@@ -38,6 +40,7 @@ def service(port: ServicePort = HTTP, policy: str = "Cluster", layer: str | None
         cluster_ip="10.96.0.7",
         cluster_ips=("10.96.0.7", "fd00:96::7"),
         external_traffic_policy=policy,
+        load_balancer_source_ranges=ranges,
     )
     return Service(Meta(name="web", namespace="shop", annotations={names.LAYER: layer} if layer else {}), spec)
 
@@ -51,6 +54,7 @@ def known(*found: Endpoint, nodes: tuple[Usable, ...] = NODES, family: str = "IP
 
 
 LOCAL = service(policy="Local")
+SHUT = service(ranges=("fd00::/8",))
 TWO_NODES = ["172.30.0.11:30080", "172.30.0.12:30080"]
 
 
@@ -96,7 +100,9 @@ def test_the_backends_of_a_port(layer: Layer, given: Service, address: str, behi
         (None, "node", False),
         ("pod", "pod", False),
         ("cluster", "cluster", False),
+        (" cluster\n", "cluster", False),
         ("Pod", "node", True),
+        (" ", "node", True),
         ("", "node", True),
         ("nodes; flush ruleset", "node", True),
         ("x" * 5000, "node", True),
@@ -108,7 +114,7 @@ def test_who_chooses_the_layer(annotation: str | None, layer: str, *, refused: b
     why = layers.refused(Service(meta))
     assert (why is not None) is refused
     if why is not None:
-        assert f"mooring-layer says '{(annotation or '')[:20]}" in why.fact
+        assert f"mooring-layer says '{(annotation or '').strip()[:20]}" in why.fact
         assert "pod, node, cluster" in why.fix
         assert len(why.fact) < 200
 
@@ -146,6 +152,13 @@ def guarded(*policies: NetworkPolicy) -> Known:
         ("node", LOCAL, known(on("n1")), NEVER, []),
         ("node", LOCAL, known(on("n1")), frozenset({"masquerade"}), [Reason.CLIENT_HIDDEN]),
         ("cluster", LOCAL, known(on("n1")), NEVER, [Reason.CLIENT_HIDDEN]),
+        # who may call
+        ("pod", service(ranges=("10.0.0.0/8",)), known(on("n1")), VIP, []),
+        ("pod", service(ranges=("fd00::/8", "10.0.0.0/8")), known(on("n1")), VIP, []),
+        ("pod", SHUT, known(on("n1")), VIP, [Reason.NOBODY_MAY_CALL]),
+        ("node", SHUT, known(on("n1")), VIP, [Reason.NOBODY_MAY_CALL]),
+        ("cluster", SHUT, guarded(EVERY_POD), VIP, [Reason.NOBODY_MAY_CALL, Reason.NETWORK_POLICY]),
+        ("node", SHUT, known(), NEVER, [Reason.NO_ENDPOINTS]),
         # policies
         ("pod", service(), guarded(EVERY_POD), NEVER, [Reason.NETWORK_POLICY]),
         ("pod", LOCAL, guarded(EVERY_POD), VIP, [Reason.CLIENT_HIDDEN, Reason.NETWORK_POLICY]),
@@ -165,6 +178,16 @@ def test_what_is_told(layer: Layer, given: Service, behind: Known, snat: frozens
     assert [each.well for each in told] == [each not in {Reason.NO_NODES, Reason.NO_NODE_PORT} for each in reasons]
 
 
+@pytest.mark.parametrize(
+    ("ranges", "family", "everybody"), [("fd00::/8", "IPv4", "0.0.0.0/0"), ("10.0.0.0/8", "IPv6", "::/0")]
+)
+def test_the_family_that_nobody_may_call_by_is_told(ranges: str, family: str, everybody: str) -> None:
+    wanted = [Forward(each, "TCP", 80, "shop/web") for each in (V4, V6)]
+    [told] = backends.remarks(service(ranges=(ranges,)), wanted, known(on("n1")), "pod", VIP)
+    assert f"nobody may call it by {family}:" in told.fact
+    assert f"networks of {family} to its source ranges, such as {everybody};" in told.fix
+
+
 def test_policies_that_may_select_are_told_as_such() -> None:
     [certain] = backends.remarks(service(), (), guarded(EVERY_POD), "pod", VIP)
     assert "NetworkPolicy deny selects its pods:" in certain.fact
@@ -175,18 +198,32 @@ def test_policies_that_may_select_are_told_as_such() -> None:
     assert "NetworkPolicy p0, p1, p2 and others selects its pods" in told.fact
 
 
+@pytest.mark.parametrize("layer", ["pod", "node", "cluster"])
 @pytest.mark.parametrize(
-    ("ranges", "address", "told"),
+    ("addresses", "slices", "told"),
     [
-        ((), "192.0.2.1", ()),
-        (("198.51.100.0/24", " 10.0.0.0/8 "), "192.0.2.1", ("10.0.0.0/8", "198.51.100.0/24")),
-        (("198.51.100.7/24",), "192.0.2.1", ("198.51.100.0/24",)),
-        (("2001:db8::7/64", "10.0.0.0/8"), "2001:db8::1", ("2001:db8::/64",)),
-        (("10.0.0.0/8",), "2001:db8::1", ("::/128",)),
-        (("nonsense/24",), "192.0.2.1", ("nonsense/24",)),
+        ((V4,), (("IPv4", "http"), ("IPv4", "dns")), None),
+        ((V4,), (("IPv4", "http"),), "to 53/UDP are refused"),
+        ((V4, V6), (("IPv4", "http"), ("IPv4", "dns"), ("IPv6", "dns")), "to 80/TCP of IPv6 are refused"),
+        ((V4, V6), (("IPv4", "http"),), "to 53/UDP of IPv4, 53/UDP of IPv6, 80/TCP of IPv6 are refused"),
     ],
 )
-def test_who_may_call(ranges: tuple[str, ...], address: str, told: tuple[str, ...]) -> None:
-    """Kubernetes takes an address with a length for the network that it lies in."""
-    service = Service(Meta(), ServiceSpec(load_balancer_source_ranges=ranges))
-    assert gateway_document.sources(service, address) == told
+def test_which_ports_lead_nowhere(
+    layer: Layer, addresses: tuple[str, ...], slices: tuple[tuple[str, str], ...], told: str | None
+) -> None:
+    ports = (HTTP, ServicePort(53, "UDP", "dns", node_port=30053))
+    given = service()
+    given = msgspec.structs.replace(given, spec=msgspec.structs.replace(given.spec, ports=ports))
+    pods = {"IPv4": "10.244.1.5", "IPv6": "fd00:244::5"}
+    behind = Known(
+        tuple(
+            EndpointSlice(Meta(), family, (on("n1", pods[family]),), (EndpointPort(name, 8080, protocol),))
+            for family, name in slices
+            for protocol in ("TCP" if name == "http" else "UDP",)
+        ),
+        NODES,
+    )
+    forwards = [each for address in addresses for each in gateway_document.forwards(given, address, behind, layer)]
+    found = backends.remarks(given, forwards, behind, layer, NEVER)
+    assert [each.reason for each in found] == ([Reason.PORT_WITHOUT_ENDPOINTS] if told else [])
+    assert all(told and told in each.fact and each.well for each in found)

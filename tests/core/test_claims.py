@@ -69,11 +69,15 @@ def test_nothing_but_a_missing_class_is_settled_and_once_is_enough(given: Servic
         (service("x.org/y"), ("It has class x.org/y", "make it anew")),
         (
             service(backend="ovn"),
-            ('its annotation openstack.org/mooring-backend says "ovn"', "Take the annotation away"),
+            ("its annotation openstack.org/mooring-backend says 'ovn'", "Take the annotation away"),
+        ),
+        (
+            service(backend="a\n" + "x" * 1000),
+            (f"mooring-backend says 'a\\n{'x' * 52}...'", "Take the annotation away"),
         ),
         (
             service(names.GATEWAY_CLASS, "ovn"),
-            ('Its class is openstack.org/gateway, and its annotation openstack.org/mooring-backend says "ovn"', "Take"),
+            ("Its class is openstack.org/gateway, and its annotation openstack.org/mooring-backend says 'ovn'", "Take"),
         ),
     ],
 )

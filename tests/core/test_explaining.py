@@ -20,7 +20,7 @@ from mooring.model.kubernetes import (
     ServiceStatus,
 )
 from mooring.model.reasons import Reason, Trouble, Verdict
-from mooring.model.steps import Annotate, Clear, MakePort, Publish, Push, Rest, Tell
+from mooring.model.steps import Annotate, Clear, MakePort, Manage, Publish, Push, Rest, Tell
 from tests.core.seeing import seen
 
 ADDRESS = "203.0.113.9"
@@ -208,6 +208,31 @@ def test_what_others_say_stays_and_what_did_not_turn_keeps_its_time() -> None:
 def test_what_went_wrong_last_is_read_as_it_was_told() -> None:
     assert explaining.last_trouble(said(WAITING, QUOTA).service) == QUOTA
     assert explaining.last_trouble(said(mapped()).service) is None
+
+
+def test_who_waits_for_another_address_says_that_it_keeps_its_own() -> None:
+    shared = Condition(names.SHARED, "True", "SharingKey", "mail")
+    keeps = seen(service(ADDRESS, (shared,)), port_is_ours=True, holds=True, address=ADDRESS, served=True)
+    _, allocated, programmed, told = explaining.conditions(keeps, QUOTA)
+    assert (allocated.status, programmed.status, told) == ("False", "True", shared)
+    assert allocated.message.startswith(f"{QUOTA.text}. It keeps {ADDRESS} meanwhile. ")
+    assert explaining.last_trouble(said(keeps, QUOTA).service) == QUOTA
+    _, allocated, *_ = explaining.conditions(keeps)
+    assert allocated.message.startswith(f"It asks for another address. It keeps {ADDRESS} meanwhile. ")
+
+
+def test_an_annotation_that_nobody_reads_is_told() -> None:
+    given = annotated(service(), **{names.MANAGED: "true", "openstack.org/mooring-adresses": "10.0.0.5", "a.org/b": ""})
+    accepted, *_ = explaining.conditions(seen(given))
+    assert (accepted.status, accepted.reason) == ("True", "BadAnnotation")
+    assert "openstack.org/mooring-adresses" in accepted.message
+    assert [each.reason for each in telling.news(given, Tell((accepted,)))] == ["BadAnnotation"]
+
+
+@pytest.mark.parametrize(("said", "told"), [("true", []), ("True", []), ("", []), ("flase", ["BadAnnotation"])])
+def test_who_may_have_wanted_to_opt_out_hears_that_it_did_not(said: str, told: list[str]) -> None:
+    given = annotated(service(), **{names.MANAGED: said})
+    assert [each.reason for each in telling.news(given, Manage())] == told
 
 
 @pytest.mark.parametrize(

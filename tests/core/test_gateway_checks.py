@@ -49,7 +49,7 @@ def changed(forward: Forward, **fields: object) -> Forward:
         (changed(WEB, sources=("anybody",)), Reason.BAD_SOURCES, "'anybody' is not a network"),
         (changed(WEB, sources=("fd00::/8",)), Reason.BAD_SOURCES, "is not of the family of 10.0.0.5"),
         (changed(SIX, sources=("fe80::%x/64",)), Reason.BAD_SOURCES, "fe80"),
-        (changed(WEB, sources=("10.0.0.0/8",) * (MOST_SOURCES + 1)), Reason.BAD_SOURCES, "1025 networks"),
+        (changed(WEB, sources=("10.0.0.0/8",) * (MOST_SOURCES + 1)), Reason.TOO_MANY_SOURCES, "1025 networks"),
     ],
 )
 def test_a_forward_that_nobody_can_carry_out_is_left_out(bad: Forward, reason: Reason, told: str) -> None:
@@ -60,6 +60,11 @@ def test_a_forward_that_nobody_can_carry_out_is_left_out(bad: Forward, reason: R
     assert (found.reason, found.backend) == (reason.value, "")
     assert told in found.message
     assert found.advice or reason is Reason.TWICE
+
+
+def test_who_lists_too_many_networks_is_told_how_many_there_may_be() -> None:
+    _, [found] = gateway_checks.servable(changed(WEB, sources=("10.0.0.0/8",) * (MOST_SOURCES + 1)))
+    assert "at most 1024 networks" in found.advice
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ def test_no_other_ranges_open_fewer(ports: set[int], most: int) -> None:
     assert found == min(map(opened, cuts))
 
 
-def service(*ports: str, families: tuple[str, ...] = ("IPv4",), mapped: bool = True) -> Service:
+def service(*ports: str, families: tuple[str, ...] = ("IPv4",)) -> Service:
     wanted = [each.split("/") for each in ports]
     spec = {
         "type": "LoadBalancer",
@@ -105,8 +105,7 @@ def service(*ports: str, families: tuple[str, ...] = ("IPv4",), mapped: bool = T
         "ipFamilies": families,
         "ports": [{"name": number, "port": int(number), "protocol": protocol} for number, protocol in wanted],
     }
-    notes = {names.MANAGED: "true", names.PORT: "p1"} if mapped else {}
-    meta = {"name": "web", "namespace": "shop", "annotations": notes}
+    meta = {"name": "web", "namespace": "shop"}
     return msgspec.convert({"metadata": meta, "spec": spec}, Service)
 
 
@@ -120,7 +119,6 @@ def sent(*every: str) -> frozenset[Rule]:
     ("services", "offered", "found"),
     [
         ([], BOTH, sent()),
-        ([service("80/TCP", mapped=False)], BOTH, sent()),
         ([service("80/TCP", "53/UDP")], BOTH, sent("80/tcp/IPv4", "53/udp/IPv4")),
         ([service("80/TCP", families=BOTH)], BOTH, sent("80/tcp/IPv4", "80/tcp/IPv6")),
         ([service("80/TCP"), service("443/TCP", families=("IPv6",))], BOTH, sent("80/tcp/IPv4", "443/tcp/IPv6")),

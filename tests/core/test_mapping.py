@@ -123,8 +123,9 @@ def said(given: Service) -> Service:
         (seen(ours(shown=ADDRESS), candidate=PORT, shows_ours=True), Clear()),
         (seen(ours(shown="198.51.100.1"), candidate=PORT), Rest(Reason.FOREIGN_ADDRESS)),
         # its annotations were lost, and nothing else
-        (seen(ours(shown=ADDRESS), candidate=PORT, recalled=ADDRESS, shows_ours=True), Annotate((PORT,))),
-        (seen(ours(shown=ADDRESS), candidate=PORT, recalled="203.0.113.8", shows_ours=True), Clear()),
+        (seen(ours(shown=ADDRESS), port=PORT, fits=True, address=ADDRESS, shows_ours=True), Annotate((PORT,))),
+        (seen(ours(shown=ADDRESS), port=PORT, holds=True, address=ADDRESS, shows_ours=True), Annotate((PORT,))),
+        (seen(ours(shown=ADDRESS, port=OTHER), port=PORT, holds=True, address=ADDRESS), Annotate((PORT,))),
         # bound, port that fits
         (seen(mapped(), port_is_ours=True, fits=True, address=ADDRESS), Push()),
         (seen(mapped(), port_is_ours=True, fits=True, address=ADDRESS, served=True), Publish((ADDRESS,))),
@@ -208,6 +209,16 @@ def both(port: str = BOTH, *shown: str) -> Service:
         # a wish
         (seen(ours(), denied=NO, candidate=PORT), Rest(Reason.WISH_REFUSED)),
         (seen(mapped(ADDRESS), port_is_ours=True, denied=NO), Clear()),
+        # what it has stays until what it asks for is there, unless it shows something else, too
+        (seen(mapped(ADDRESS), port_is_ours=True, holds=True, address=ADDRESS), MakePort(IPV4)),
+        (seen(mapped(ADDRESS), port_is_ours=True, holds=True, address=ADDRESS, candidate=PORT), Clear()),
+        (seen(mapped("192.0.2.1"), port_is_ours=True, holds=True, address=ADDRESS), Clear()),
+        (
+            Seen(
+                both(BOTH, ADDRESS, ADDRESS6), (leg4(), leg6(port=V6, holds=True, address=ADDRESS6)), port_is_ours=True
+            ),
+            MakePort(IPV6),
+        ),
         (seen(mapped(ADDRESS), port_is_ours=True, fits=True, denied=NO, address=ADDRESS, served=True), GOOD),
         (Seen(ours(), (Leg(Wish(IPV4, ADDRESS)),)), MakePort(IPV4, ADDRESS)),
         # what is to be kept says so before the world hears of it, and before it is left
@@ -242,8 +253,8 @@ def test_what_somebody_else_writes_beside_the_address_is_put_right(wanted: str, 
 
 
 def test_a_service_of_another_class_has_no_port_of_ours() -> None:
-    assert mapping.ports_of(service(lb_class="x.org/y", port=PORT)) == ()
-    assert mapping.ports_of(ours(lb_class="x.org/y", port=PORT)) == (PORT,), "we still hold it"
+    assert mapping.named_ports(service(lb_class="x.org/y", port=PORT)) == ()
+    assert mapping.named_ports(ours(lb_class="x.org/y", port=PORT)) == (PORT,), "we still hold it"
 
 
 def test_who_keeps_what_two_claim() -> None:
@@ -263,11 +274,3 @@ def named(name: str, *, since: str, shown: str = "") -> Service:
 
 def test_protocols_are_told_apart() -> None:
     assert shares.keys(service()) == (Key("TCP", 80), Key("UDP", 53))
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [(mapped(), True), (ours(), False), (mapped(deleting=True), False), (service(), False)],
-)
-def test_what_the_gateways_are_to_serve(given: Service, expected: bool) -> None:  # noqa: FBT001 - a column of the table
-    assert mapping.mapped(given) is expected

@@ -81,7 +81,7 @@ def test_who_came_first_keeps_it_and_the_other_knows_who_has_it() -> None:
 def test_what_is_given_is_nobody_elses_before_the_service_says_so() -> None:
     picture = painted()
     first, second = service("first", 80), service("second", 80)
-    picture.give(first, (A,))
+    picture.grant(first, (A,))
     assert picture.seen(second, Known(), NOBODY).legs[0].candidate == B
     assert picture.seen(first, Known(), NOBODY).legs[0].candidate == A
 
@@ -342,6 +342,46 @@ def test_who_asks_for_what_cannot_be_keeps_what_it_has_and_is_told(annotations: 
     assert (leg.fits, leg.denied is not None) == (False, True)
 
 
+@pytest.mark.parametrize(
+    ("asks", "choices", "told"),
+    [
+        ("10.0.0.6", {}, "shop/mail"),
+        ("10.0.0.7", {"wishes": "none"}, "nobody may ask"),
+        ("10.0.0.7", {"wished": ranges.read_all(["10.0.0.9"])}, "only 10.0.0.9"),
+        ("10.0.0.7", {"pairs_limit": 2}, "g1"),
+    ],
+    ids=["taken", "not allowed", "not listed", "no room"],
+)
+def test_who_asks_for_what_it_cannot_have_keeps_what_it_has(asks: str, choices: dict[str, Any], told: str) -> None:
+    had = service("web", 80, on="a", shown="10.0.0.5")
+    web = msgspec.structs.replace(had, spec=msgspec.structs.replace(had.spec, load_balancer_ip=asks))
+    picture = painted(web, service("mail", 80, on="b", shown="10.0.0.6"))
+    addresses = picture.addresses
+    addresses.place = msgspec.structs.replace(addresses.place, **choices)
+    held = tuple(AddressPair(each) for each in ("10.0.0.5", "10.0.0.6"))
+    addresses.put_gateway(msgspec.structs.replace(port("g1", "10.0.0.2"), allowed_address_pairs=held))
+    seen = picture.seen(web, Known(), NOBODY)
+    assert (seen.fits, seen.addresses, seen.in_vain) == (True, ("10.0.0.5",), True)
+    assert told in (seen.legs[0].refused.fact if seen.legs[0].refused else "")
+    new = msgspec.structs.replace(web, status=ServiceStatus())
+    assert not picture.seen(new, Known(), NOBODY).fits, "everybody can name a port"
+    if told == "shop/mail":
+        picture.release(Name("shop", "mail"))
+        seen = picture.seen(web, Known(), NOBODY)
+        assert (seen.fits, seen.legs[0].candidate, mapping.next_step(seen)) == (False, B, Clear()), "it is free"
+
+
+def test_what_it_asks_for_is_made_before_it_loses_what_it_has() -> None:
+    had = service("web", 80, on="a", shown="10.0.0.5")
+    web = msgspec.structs.replace(had, spec=msgspec.structs.replace(had.spec, load_balancer_ip="10.0.0.7"))
+    picture = painted(web)
+    assert mapping.next_step(picture.seen(web, Known(), NOBODY)) == MakePort("IPv4", "10.0.0.7")
+    assert [each.address for each in picture.forwards(web, Known())] == ["10.0.0.5"]
+    picture.addresses.replace([port("a", "10.0.0.5"), port("c", "10.0.0.7")], [], [])
+    picture.offer()
+    assert mapping.next_step(picture.seen(web, Known(), NOBODY)) == Clear()
+
+
 def test_a_slip_does_not_give_back_what_was_given_up_for_another_wish() -> None:
     """It asks for an address that it cannot have, and shows none; then it says something that cannot be, too."""
     web = service("web", 80, on="a")
@@ -354,7 +394,10 @@ def test_who_lost_its_annotations_gets_the_address_that_it_shows() -> None:
     """Such as by `kubectl replace`: though another one would come first, and unless somebody else has it."""
     there = service("web", 80, shown="10.0.0.6")
     [leg] = painted(there).seen(there, Known(), NOBODY).legs
-    assert (leg.candidate, leg.recalled) == (B, "10.0.0.6")
+    assert (leg.port, leg.fits, leg.address) == (B, True, "10.0.0.6")
+    assert [each.address for each in painted(there).forwards(there, Known())] == ["10.0.0.6"], "all the while"
+    late = painted(there)
+    assert late.seen(service("new", 80), Known(), NOBODY).legs[0].candidate == A, "it is not given to others"
     taken = painted(service("other", 80, on="b", shown="10.0.0.6"), there)
     [leg] = taken.seen(there, Known(), NOBODY).legs
-    assert (leg.candidate, leg.recalled) == (A, "")
+    assert (leg.fits, leg.candidate) == (False, A)

@@ -98,6 +98,12 @@ def test_what_a_service_bears_goes_and_no_more(survey: Survey, lacks: dict[str, 
     assert [removing.told(each).step for each in found if each.service] == steps
 
 
+def test_conditions_that_go_are_not_said_to_be_written(survey: Survey) -> None:
+    lacking = without(web(survey), annotations=True, finalizers=True, status=True)
+    [found] = [each for each in deeds(with_web(survey, lacking)) if each.service]
+    assert removing.told(found).to_do == "take its conditions away"
+
+
 def test_an_address_that_somebody_else_gave_stays(survey: Survey) -> None:
     service = without(web(survey), annotations=True, finalizers=True)
     [ingress] = service.status.load_balancer.ingress

@@ -1,5 +1,8 @@
 """Addresses of an operator's list: given, shared, asked for, used up, and listed no more."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import msgspec
 import pytest
 from hypothesis import given, settings
@@ -138,7 +141,7 @@ def test_who_lets_it_go_while_nobody_leads_gets_another_one_too() -> None:
     [
         service("thief", 80, on="192.0.2.7"),
         service("thief", 80, on="8.8.8.8"),
-        service("thief", 80, on="192.0.2.7", shown="192.0.2.9"),
+        service("thief", 80, on="192.0.2.7", shown="198.51.100.9"),
         msgspec.structs.replace(OLD, metadata=msgspec.structs.replace(OLD.metadata, finalizers=())),
     ],
 )
@@ -147,6 +150,29 @@ def test_naming_an_address_does_not_make_it_ours(thief: Service) -> None:
     picture = painted(thief)
     assert not seen(picture, thief).port_is_ours
     assert picture.forwards(thief, Known()) == ()
+
+
+@pytest.mark.parametrize(
+    ("policy", "named", "expected"),
+    [
+        ({"wishes": "none"}, "192.0.2.10", Annotate((PortId("192.0.2.9"),))),
+        ({"wished": ranges.read_all(("192.0.2.9",))}, "192.0.2.10", Annotate((PortId("192.0.2.9"),))),
+        ({"wished": ranges.read_all(("192.0.2.10",))}, "192.0.2.10", Publish(("192.0.2.10",))),
+    ],
+)
+def test_who_names_an_address_gets_what_may_be_asked_for(policy: Mapping[str, Any], named: str, expected: Step) -> None:
+    """The port of an address of a list is that address, and everybody can write it. What we gave counts, too."""
+    place = Place("c", NetworkId(""), None, static=ranges.read_all(LIST), **policy)
+    picture = Picture(Addresses(place))
+    picture.offer()
+    new = service("new", 80, on=named)
+    picture.claim_all([new])
+    assert step(picture, new) == expected
+    if isinstance(expected, Annotate):
+        picture.grant(new, expected.ports)
+        given = service("new", 80, on=expected.ports[0])
+        picture.claim(given)
+        assert step(picture, given) == Publish(expected.ports), "by whom it was given it"
 
 
 def test_the_list_is_all_that_there_is_also_where_openstack_says_something() -> None:

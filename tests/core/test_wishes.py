@@ -40,13 +40,14 @@ def test_what_it_is_to_have(given: Service, offered: tuple[str, ...], expected: 
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        (service(ip="somewhere"), "'somewhere'"),
+        (service(ip="somewhere"), "'somewhere', which is none"),
         (service(ip="192.0.2.01"), "'192.0.2.01'"),
         (service(ip="169.254.169.254"), "no Service can have"),
         (service(ip="255.255.255.255"), "no Service can have"),
         (service((IPV6,), ip="::ffff:c000:201"), "no Service can have"),
         (service((IPV6,), ip="2001:db8::1%eth0"), "'2001:db8::1%eth0'"),
-        (service((IPV6,), asked="FD00::1"), "'FD00::1'"),
+        (service((IPV6,), asked="FD00::1"), "'FD00::1', which has to be written as fd00::1"),
+        (service((IPV6,), ip="2001:db8:0::1"), "which has to be written as 2001:db8::1"),
         (service(ip="fd00::1"), "has no IPv6"),
         (service(ip="192.0.2.1", asked="192.0.2.2"), "several addresses of one family: 192.0.2.2, 192.0.2.1"),
         (service(asked="192.0.2.1\n"), ""),

@@ -46,7 +46,15 @@ class Scene:
         self.twin = KubeTwin(lambda: begin)
         self.wire = Wire(self.twin)
         chance = random.Random(1)  # noqa: S311 - it has to be repeatable
-        self.recorder = Recorder(Api(self.wire), "openstack.org/mooring", "mooring-0", clock, chance)
+        self.refused: list[tuple[str, str]] = []
+        self.recorder = Recorder(
+            Api(self.wire),
+            "openstack.org/mooring",
+            "mooring-0",
+            clock,
+            chance,
+            refused=lambda told, why: self.refused.append((told.note, type(why).__name__)),
+        )
         self.task = asyncio.create_task(self.recorder.run())
 
     def tell(self, note: str = "no gateway", about: ObjectReference = WEB) -> None:
@@ -125,6 +133,31 @@ def test_a_long_note_is_cut() -> None:
         it.tell("x" * 5000)
         await asyncio.sleep(1.0)
         assert len(it.events()[0].note) == 1024
+
+    run_virtually(scene())
+
+
+def test_a_long_note_is_cut_where_a_character_ends() -> None:
+    """The API server counts bytes, and would refuse all of it."""
+
+    async def scene() -> None:
+        it = Scene()
+        it.tell("x" + "€" * 5000)
+        await asyncio.sleep(1.0)
+        assert it.events()[0].note == "x" + "€" * 341
+        assert (it.recorder.dropped, it.refused) == (0, [])
+
+    run_virtually(scene())
+
+
+def test_what_the_server_will_never_take_is_told_and_not_tried_again() -> None:
+    async def scene() -> None:
+        it = Scene()
+        it.wire.refusal = Response(422, {}, b'{"kind": "Status", "reason": "Invalid", "message": "too long"}')
+        it.tell("first")
+        await asyncio.sleep(300.0)
+        assert it.refused == [("first", "Invalid")]
+        assert (it.recorder.dropped, it.wire.tried) == (1, [0.0])
 
     run_virtually(scene())
 

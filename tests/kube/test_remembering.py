@@ -23,6 +23,7 @@ SERVICE = b"""{
         "ownerReferences": [{"kind": "Shop", "name": "web"}],
         "annotations": {
             "openstack.org/mooring-port": "p1", "openstack.org/mooring-managed": "true",
+            "service.beta.kubernetes.io/load-balancer-source-ranges": "192.0.2.0/24",
             "kubectl.kubernetes.io/last-applied-configuration": "a long text"}},
     "spec": {
         "type": "LoadBalancer", "loadBalancerClass": "openstack.org/gateway", "selector": {"app": "web"},
@@ -49,7 +50,7 @@ def test_a_service_is_remembered_without_what_is_for_others() -> None:
         found.metadata,
         labels={},
         owner_references=(),
-        annotations={names.PORT: "p1", names.MANAGED: "true"},
+        annotations={names.PORT: "p1", names.MANAGED: "true", names.SOURCE_RANGES: "192.0.2.0/24"},
     )
 
 

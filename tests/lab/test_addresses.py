@@ -1,10 +1,11 @@
 """Which addresses Services get: of both families, those that they ask for, those that stay."""
 
+import json
 from typing import Any
 
 import pytest
 
-from mooring.lab import topology, waiting
+from mooring.lab import callers, topology, waiting
 from mooring.model import names
 from tests.lab import moored, probe
 from tests.lab.moored import Moored
@@ -52,6 +53,39 @@ def test_an_address_that_is_asked_for_is_given_or_refused(product: Moored, tenan
     tenant.kubectl("delete", "service", "web", "--wait=true", "--timeout=60s")
     waiting.until(lambda: moored.addresses(tenant, "rival") == [given], seconds=30, what="what was freed to be given")
     assert probe.first_answer(product.lab, "client", given, 80) is not None
+
+
+def test_who_is_replaced_is_served_all_the_while_whatever_it_asks_for(product: Moored, tenant: Tenant) -> None:
+    """By a file that has nothing of ours, and an address in it that OpenStack refuses; then its pods move."""
+    tenant.deploy("web", replicas=1)
+    moored.expose(tenant, "web")
+    given = moored.address(tenant, "web")
+    probe.first_answer(product.lab, "client", given)
+    port = tenant.get("service", "web")["metadata"]["annotations"][names.PORT]
+    with callers.Caller(product.lab, "client", given) as caller:
+        replace(tenant, "web", loadBalancerIP="203.0.113.250")
+        said(tenant, "web", "CloudForbids")
+        meta = tenant.get("service", "web")["metadata"]
+        assert (meta["annotations"][names.PORT], names.FINALIZER in meta["finalizers"]) == (port, True)
+        tenant.deploy("web", replicas=3)
+        waiting.until(
+            lambda: len({probe.get(product.lab, "client", given) for _ in range(20)}) == 3,
+            seconds=30,
+            what="three pods to answer",
+        )
+        went = caller.end()
+    assert (went.failed, moored.addresses(tenant, "web")) == (0, [given]), went
+    code, told = product.mooring("who", given, "--output=json")
+    assert code == 3, "what it asks for is refused"
+    assert [each["service"] for each in json.loads(told)["address"]["carries"]] == [f"{tenant.name}/web"]
+
+
+def replace(tenant: Tenant, name: str, **spec: object) -> None:
+    """With `kubectl replace`: what its owner wrote, something more, and nothing that anybody else did."""
+    there = tenant.get("service", name)
+    own = {key: there["spec"][key] for key in ("type", "loadBalancerClass", "selector", "ports")}
+    plain = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": {**own, **spec}}
+    tenant.kubectl("replace", "--filename=-", stdin=json.dumps(plain))
 
 
 def test_a_floating_ip_that_was_there_is_used_and_given_back(product: Moored, tenant: Tenant) -> None:

@@ -250,7 +250,7 @@ MUTANTS = (
             (
                 "core/mapping.py",
                 (
-                    "    if set(_shown(seen.service)).difference(kept):\n"
+                    "    if not seen.held:\n"
                     "        return steps.Rest(Reason.FOREIGN_ADDRESS) if foreign(seen) else steps.Clear()\n"
                 ),
                 "",
@@ -310,8 +310,63 @@ MUTANTS = (
     Bug(
         "stays, though others leave",
         "after a restart the older one has the address that it wants to share with others, and who had it loses it",
-        (("core/shares.py", 'next(company, "")', "want.company"),),
+        (("core/shares.py", "in had), company)", "in had), want.company)"),),
         where="keys",
+    ),
+    Bug(
+        "stays, wish refused",
+        "who asks for an address that another one has loses its own",
+        ((PICTURE, "each.kept() if each.holds and each.denied else each", "each"),),
+        where="wish-later",
+    ),
+    Bug(
+        "stays, wish unheard",
+        "who asks for an address that OpenStack does not give it has lost its own before that is known",
+        (("core/mapping.py", " or (waits and each.holds)", ""),),
+        where="wish-later",
+    ),
+    Bug(
+        "S7, replaced",
+        "who loses its annotations to `kubectl replace` is not served until it has them again",
+        (
+            (
+                PICTURE,
+                "if not mapping.can_be_managed(service):\n            return ()",
+                "if not mapping.named_ports(service) or not mapping.can_be_managed(service):\n            return ()",
+            ),
+        ),
+        where="replaced",
+    ),
+    Bug(
+        "stays, replaced",
+        "what the one shows that lost its annotations is given to another one",
+        (
+            (
+                PICTURE,
+                "self.give(service, self.ports_of(service))",
+                "self.give(service, mapping.named_ports(service))",
+            ),
+        ),
+        where="replaced",
+    ),
+    Bug(
+        "rest, replaced",
+        "who loses its annotations while it asks for what it cannot have never gets them again",
+        (("core/mapping.py", "if lost := _lost_from_annotation(seen):", "if (lost := ()):"),),
+        where="replaced-wish",
+    ),
+    Bug(
+        "let in, replaced",
+        "who loses its annotations just before an audit is let in no more",
+        (
+            (
+                "controller/security.py",
+                "if having.mapped(each, self._addresses)",
+                'if each.metadata.annotations.get("openstack.org/mooring-port")',
+            ),
+            ("core/mapping.py", "if lost := _lost_from_annotation(seen):", "if (lost := ()):"),
+        ),
+        where="replaced-wish",
     ),
     Bug(
         "S7, taken off",
@@ -468,7 +523,7 @@ MUTANTS = (
         (
             (
                 "core/mapping.py",
-                "return steps.Rest(Reason.PROGRAMMED) if ports_of(seen.service) == ports else steps.Annotate(ports)",
+                "return steps.Rest(Reason.PROGRAMMED) if named_ports(seen.service) == ports else steps.Annotate(ports)",
                 "return steps.Rest(Reason.PROGRAMMED)",
             ),
         ),

@@ -4,16 +4,17 @@ A run that fails is made small: faults are taken away for as long as it still fa
 told as a trace and as one command that runs it again.
 """
 
+import gc
 import itertools
 import multiprocessing
 import random
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 
 import msgspec
 from msgspec import Struct
 
+from tests.kept import Kept
 from tests.simulation import ends
 from tests.simulation.ends import End
 from tests.simulation.faults import CRASHES, HEARD_WRONGLY, PAUSES, Fault
@@ -35,6 +36,7 @@ WAKE_RATE = 0.1
 """How often one that is stopped goes on at a point at which it can."""
 TOLD_STEPS = 60
 ANY = "any"
+NOTHING_KEPT = Kept()
 
 
 Look = Callable[[str, int], "Report"]
@@ -128,7 +130,7 @@ class Report(Struct):
     requests: int = 0
     events: int = 0
     failed: list[Run] = []
-    kinds: Counter[Fault] = msgspec.field(default_factory=Counter)
+    kinds: dict[Fault, int] = {}
     """How often each kind of fault was tried."""
 
     def add(self, run: Run) -> None:
@@ -136,7 +138,8 @@ class Report(Struct):
         self.ran += 1
         self.events += events
         self.requests += len(run.trace) - events
-        self.kinds.update(run.faults.values())
+        for fault in run.faults.values():
+            self.kinds[fault] = self.kinds.get(fault, 0) + 1
         if run.wrong is not None:
             self.failed.append(run)
 
@@ -146,11 +149,12 @@ class Report(Struct):
         self.requests += part.requests
         self.events += part.events
         self.failed += part.failed
-        self.kinds += part.kinds
+        for fault, times in part.kinds.items():
+            self.kinds[fault] = self.kinds.get(fault, 0) + times
 
     def told(self, kinds: Iterable[Fault]) -> str:
         """How often each of these was tried."""
-        return ", ".join(f"{kind.value} {self.kinds[kind]:,}" for kind in kinds if self.kinds[kind])
+        return ", ".join(f"{kind.value} {self.kinds[kind]:,}" for kind in kinds if kind in self.kinds)
 
     def __str__(self) -> str:
         ran = f"ran {self.ran:,} of {self.points:,}"
@@ -298,11 +302,30 @@ def shrunk(failed: Run, again: Again = replay) -> Run:
             return smallest
 
 
-def in_parallel(look: Callable[[int], Report], parts: int, progress: Progress = lambda _done, _so_far: None) -> Report:
-    """The parts of a search, on all cores; what they came to, together. `progress` is told after each part."""
+def workers() -> ProcessPoolExecutor:
+    """One for each core. What they have from the beginning is never garbage: they do not look through it."""
+    return ProcessPoolExecutor(mp_context=multiprocessing.get_context("fork"), initializer=gc.freeze)
+
+
+def in_parallel(
+    look: Callable[[int], Report],
+    parts: int,
+    progress: Progress = lambda _done, _so_far: None,
+    kept: Kept = NOTHING_KEPT,
+) -> Report:
+    """The parts of a search, on all cores; what they came to, together. `progress` is told after each part.
+
+    What is `kept` of parts in which nothing failed is not searched again.
+    """
     whole = Report()
-    with ProcessPoolExecutor(mp_context=multiprocessing.get_context("fork")) as workers:
-        for done, part in enumerate(workers.map(look, range(parts)), start=1):
+    found = kept.found(Report)
+    for part in found.values():
+        whole.include(part)
+    left = [each for each in range(parts) if each not in found]
+    with workers() as cores:
+        for done, (number, part) in enumerate(zip(left, cores.map(look, left), strict=True), start=1 + len(found)):
             whole.include(part)
+            if not part.failed:
+                kept.add(number, part)
             progress(done, whole)
     return whole

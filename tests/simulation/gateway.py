@@ -6,15 +6,17 @@ It can be killed before any effect on its host, and before its answer.
 import random
 from typing import NoReturn
 
+import msgspec
+
 from mooring.agent import answers
 from mooring.agent.counting import Counting
 from mooring.agent.gateway import Choices, Gateway, Outcome
-from mooring.agent.record import restored
+from mooring.agent.record import DELTAS, restored
 from mooring.core import gateway_document
 from mooring.core.elements import InForce
 from mooring.core.probing import FALLS, RISES
 from mooring.core.ruleset import Mode
-from mooring.core.told import NOTHING
+from mooring.core.told import NOTHING, Refused, Told
 from mooring.core.vrrp import Vrrp
 from mooring.host.journal import NAME, Journal, JournalDamaged
 from mooring.model.gateway import Document, Held
@@ -46,7 +48,7 @@ class GatewayTwin:
         self._dies_at: int | None = None
         self._points = 0
         self._wanted: tuple[Document, frozenset[Element], frozenset[str]] = (NOTHING, frozenset(), frozenset())
-        self._read: tuple[bytes | None, Document | None] = (None, NOTHING)
+        self._read = Reading(self.machine.disk)
         self.start()
 
     @property
@@ -64,7 +66,7 @@ class GatewayTwin:
         machine.check()
         return (
             machine.bare is None
-            and self._journal() == document
+            and self._read.document() == document
             and document.held.age >= self.acknowledged.age
             and machine.kernel.in_force == elements
             and machine.daemon.addresses == addresses
@@ -137,12 +139,37 @@ class GatewayTwin:
             self._wanted = (document, elements(document), frozenset(each.address for each in document.forwards))
         return self._wanted
 
-    def _journal(self) -> Document | None:
-        """What the journal says; None if it cannot be read, which no death may lead to."""
-        content = self.machine.disk.read(NAME)
-        if content is not self._read[0]:
-            self._read = (content, in_journal(self.machine.disk))
-        return self._read[1]
+
+class Reading:
+    """A journal that is read again and again: what was added to it is all that it costs."""
+
+    def __init__(self, disk: Disk) -> None:
+        self._disk = disk
+        self._content: bytes | None = None
+        self._lines: tuple[bytes, ...] = ()
+        self._told = Told()
+        self._document: Document | None = NOTHING
+
+    def document(self) -> Document | None:
+        """What it says; None if it cannot be read, which no death may lead to."""
+        content = self._disk.read(NAME)
+        if content is not self._content:
+            self._content = content
+            self._document = self._read()
+        return self._document
+
+    def _read(self) -> Document | None:
+        known = self._lines
+        try:
+            self._lines = Journal(self._disk).read() or ()
+            if known and self._document is not None and self._lines[: len(known)] == known:
+                for line in self._lines[len(known) :]:
+                    self._told.follow(self._told.change(DELTAS.decode(line)))
+            else:
+                self._told = restored(self._lines)
+        except (JournalDamaged, msgspec.DecodeError, Refused):
+            return None
+        return self._told.document
 
 
 def elements(document: Document) -> frozenset[Element]:
@@ -178,7 +205,4 @@ def _of_clients(gateway: Gateway, request: Request) -> Response:
 
 def in_journal(disk: Disk) -> Document | None:
     """What a journal says; None if it cannot be read, which no death may lead to."""
-    try:
-        return restored(Journal(disk).read() or ()).document
-    except JournalDamaged:
-        return None
+    return Reading(disk).document()

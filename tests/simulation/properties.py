@@ -84,9 +84,24 @@ def let_in_first(truth: Truth, effect: Effect) -> Iterator[str]:
     for service in _published_now(effect):
         if truth.now >= effect.process.deposed_until:
             known = [each.name for each in wants.members(truth) if _heard_of(truth, effect, each)]
-            ports = [truth.ports[truth.gateway_ports[name]] for name in known]
+            ports = [port for name, port in truth.ports_of_gateways() if name in known]
             for wrong in security_group.let_in(truth, wants.sent(service), ports):
                 yield f"{service.name} was given an address: {wrong}"
+
+
+def stays_let_in(truth: Truth, effect: Effect) -> Iterator[str]:
+    """No rule of the group goes by which packets come to a Service that shows its address."""
+    kind = "/security-group-rules/"
+    if effect.process is None or effect.request.method != "DELETE" or kind not in effect.request.path:
+        return
+    if not truth.keeps_group or truth.group_meddled or not effect.done or truth.now < effect.process.deposed_until:
+        return
+    rule = effect.request.path.rpartition("/")[2]
+    ports = [port for name, port in truth.ports_of_gateways() if name in truth.members]
+    for service in truth.services.values():
+        if wants.settled(truth, service):
+            for wrong in security_group.let_in(truth, wants.sent(service), ports, without=rule):
+                yield f"{service.name}: {wrong}"
 
 
 def s3_needed_is_kept(truth: Truth, effect: Effect) -> Iterator[str]:
@@ -149,9 +164,9 @@ def prepared_first(truth: Truth, effect: Effect) -> Iterator[str]:
     gateway = truth.gateways.get(effect.server)
     if gateway is None or truth.pairs_taken or gateway.machine.daemon.lowered() or gateway.name not in truth.members:
         return
-    port = truth.ports[truth.gateway_ports[gateway.name]]
-    allowed = {each.ip_address for each in port.allowed_address_pairs}
-    for forward in gateway.document.forwards:
+    port = dict(truth.ports_of_gateways()).get(gateway.name)
+    allowed = {each.ip_address for each in port.allowed_address_pairs} if port else set()
+    for forward in gateway.document.forwards if port else ():  # without one, nothing can come to it
         if forward.address not in allowed | truth.lost and forward.address not in truth.static:
             yield f"{gateway.name} does not give way, and may not use {forward.address}"
 
@@ -240,11 +255,12 @@ def s5_theirs_is_theirs(truth: Truth, effect: Effect) -> Iterator[str]:
 def s7_nothing_mapped_is_missing(truth: Truth, effect: Effect) -> Iterator[str]:
     """A gateway never receives a document that takes away a Service that is mapped."""
     gateway = truth.gateways.get(effect.server)
-    if gateway is None or effect.request.method != "PUT" or not effect.done:
+    if gateway is None or effect.request.method not in {"PUT", "PATCH"} or not effect.done:
         return
     served = frozenset(each.service for each in gateway.document.forwards)
     before, truth.served[gateway.name] = truth.served.get(gateway.name, frozenset()), served
-    for service in truth.services.values():
+    known = (each for each in truth.services.values() if each.metadata.uid not in truth.came_back)
+    for service in known:
         if str(service.name) in before - served and wants.settled(truth, service, reached=False):
             yield f"{gateway.name} was told to forget {service.name}, which the world was sent to"
 
@@ -297,8 +313,11 @@ def stays(truth: Truth, effect: Effect) -> Iterator[str]:
         if before is None or after is None or not wants.wanted(after):
             continue
         had, has = ([each.ip for each in either.status.load_balancer.ingress] for either in (before, after))
-        if had != has and wants.settled(truth, before):
+        asks = before.spec.load_balancer_ip not in {"", *had}
+        if had != has and wants.settled(truth, before) and not (asks and not wants.in_vain(truth, before)):
             yield f"{name} lost the address {had[0]} without a reason"
+        if had and had != has and wants.in_vain(truth, before) and wants.settled(truth, before, wish=False):
+            yield f"{name} lost the address {had[0]} for one that it cannot have"
         lost = {wants.public(truth, port) for port in set(wants.ports_of(before)) - set(wants.ports_of(after))}
         if lost & set(had):
             yield f"{name} was given another port while it still showed the address of the old one"
@@ -363,17 +382,17 @@ def _known(truth: Truth, effect: Effect, gateway: GatewayTwin) -> bool:
 
 
 def _live(truth: Truth, effect: Effect, gateway: GatewayTwin) -> bool:
-    """It answers and does what it is told, or has not failed to for longer than what is overlooked."""
+    """When this was decided it answered and did as told, or had not failed to for longer than what is overlooked."""
     if effect.process is None:
         return False
     trouble = (effect.process.failing.get(gateway.name), effect.process.refusing.get(gateway.name))
-    return all(since is None or truth.now < since + GRACE for since in trouble)
+    return all(since is None or truth.decided < since + GRACE for since in trouble)
 
 
 def _holds(truth: Truth, effect: Effect, gateway: GatewayTwin) -> bool:
-    """It answers and holds the addresses: it counts, whatever it refuses."""
+    """It answered then, and holds the addresses: it counts, whatever it refuses."""
     since = effect.process.failing.get(gateway.name) if effect.process is not None else 0.0
-    return gateway.machine.daemon.vrrp is Vrrp.MASTER and (since is None or truth.now < since + GRACE)
+    return gateway.machine.daemon.vrrp is Vrrp.MASTER and (since is None or truth.decided < since + GRACE)
 
 
 AFTER_EVERY_EFFECT: dict[str, Property] = {
@@ -382,6 +401,7 @@ AFTER_EVERY_EFFECT: dict[str, Property] = {
     "one group": one_group,
     "S2": s2_acknowledged_first,
     "let in": let_in_first,
+    "stays let in": stays_let_in,
     "let go": let_go_last,
     "groups": security_group.only_ours,
     "S3": s3_needed_is_kept,

@@ -12,6 +12,7 @@ from tests.simulation.gateway import GatewayTwin
 from tests.simulation.truth import Truth
 
 PAIR_OF_OTHERS = "192.0.2.77"
+IN_VAIN = {"BadAnnotation", "WishRefused", "CloudForbids"}
 MOST_AT_ONCE = 5
 SHARE_AT_ONCE = 0.2
 """More than this of ours is not cleaned up without a person's word."""
@@ -79,11 +80,10 @@ def _wanted_are_served(truth: Truth) -> Iterator[str]:
             continue
         public = [wants.public(truth, port) for port in wants.ports_of(service)]
         shown = [each.ip for each in service.status.load_balancer.ingress]
-        impossible = wants.impossible(truth, service)
-        if not shown if impossible else wants.denied(truth, service):
+        if wants.in_vain(truth, service) and not shown:
             yield from _is_told_no(service)
             continue
-        if impossible:
+        if wants.in_vain(truth, service):
             yield from _keeps_what_it_has(service, shown, public)
         else:
             yield from _has_what_it_wants(truth, service, shown, public)
@@ -101,7 +101,8 @@ def _wanted_are_served(truth: Truth) -> Iterator[str]:
 def _shared_as_its_owner_wants(service: Service, truth: Truth) -> Iterator[str]:
     for each in truth.services.values():
         said = {one.metadata.annotations.get(names.SHARING_KEY) for one in (each, service)}
-        if len(said) > 1 and set(wants.ports_of(each)) & set(wants.ports_of(service)):
+        shown = all(one.status.load_balancer.ingress for one in (each, service))
+        if len(said) > 1 and shown and set(wants.ports_of(each)) & set(wants.ports_of(service)):
             yield f"{service.name} shares an address with {each.name}, which has another key"
 
 
@@ -122,14 +123,14 @@ def _kept_as_its_owner_wants(service: Service, truth: Truth) -> Iterator[str]:
 def _has_what_it_wants(truth: Truth, service: Service, shown: list[str], public: list[str]) -> Iterator[str]:
     if shown != public or [":" in each for each in shown] != [each == "IPv6" for each in wants.families(service)]:
         yield f"{service.name} shows {shown}, its ports' addresses are {public}"
-    if (asked := service.spec.load_balancer_ip) and shown != [asked]:
+    if (asked := service.spec.load_balancer_ip) and asked not in shown:
         yield f"{service.name} shows {shown} and asked for {asked}"
     yield from _from_elsewhere(truth, service)
 
 
 def _keeps_what_it_has(service: Service, shown: list[str], public: list[str]) -> Iterator[str]:
     said = {each.type: each.reason for each in service.status.conditions}
-    if not set(shown) <= set(public) or said.get(names.ALLOCATED) not in {"BadAnnotation", "WishRefused"}:
+    if not set(shown) <= set(public) or said.get(names.ALLOCATED) not in IN_VAIN:
         yield f"{service.name} has {public}, asks for what cannot be, shows {shown} and says {said}"
 
 
@@ -141,7 +142,8 @@ def _wrong_backends(gateway: GatewayTwin, service: Service, truth: Truth) -> Ite
             found = [(each.address, each.port) for each in forward.backends]
             if sorted(wanted) != found:
                 yield f"{gateway.name} sends {service.name} to {found}, its backends are {sorted(wanted)}"
-            allowed = tuple(sorted(service.spec.load_balancer_source_ranges))
+            older = service.metadata.annotations.get(names.SOURCE_RANGES)
+            allowed = tuple(sorted(service.spec.load_balancer_source_ranges or (older.split(",") if older else ())))
             if forward.sources != allowed:
                 yield f"{gateway.name} lets {forward.sources} in to {service.name}, which wants {allowed}"
 
@@ -180,8 +182,9 @@ def _reason(service: Service, truth: Truth) -> str:
         for key, v6 in wanted
     ):
         return "NoNodes"
-    if not all(wants.endpoints(service, key, truth, v6=v6) for key, v6 in wanted):
-        return "NoEndpoints"
+    lead = [bool(wants.endpoints(service, key, truth, v6=v6)) for key, v6 in wanted]
+    if not all(lead):
+        return "PortWithoutEndpoints" if any(lead) else "NoEndpoints"
     if service.spec.external_traffic_policy == "Local":
         return "ClientAddressNotKept"  # the gateways of these worlds put the Service's address in its place
     guarded = any(
@@ -193,9 +196,9 @@ def _reason(service: Service, truth: Truth) -> str:
 
 
 def _is_told_no(service: Service) -> Iterator[str]:
-    """Who asks for what cannot be had shows nothing, has nothing, and says why."""
+    """Who asks for what cannot be had, and shows nothing, says why."""
     said = {each.type: each.status for each in service.status.conditions}
-    if service.status.load_balancer.ingress or said.get(names.ALLOCATED) != "False":
+    if said.get(names.ALLOCATED) != "False":
         yield f"{service.name} asks for {service.spec.load_balancer_ip}, which cannot be had, and says {said}"
 
 
@@ -220,8 +223,11 @@ def _nothing_is_left(truth: Truth) -> Iterator[str]:
 
 
 def _held_back(truth: Truth, needed: set[PortId]) -> set[str]:
-    """What nobody needs after etcd was restored: if it is much at once, it stays until a person says go."""
-    if not truth.forgotten:
+    """What nobody needs after etcd was restored: if it is much at once, it stays until a person says go.
+
+    Be it made after that, for Services that somebody who learned it late still knew.
+    """
+    if not truth.restored:
         return set()
     ours = [each for each in (*truth.ports.values(), *truth.floating_ips.values()) if each.description == truth.mark]
     every = truth.forgotten.union(each.id for each in ours)
@@ -250,8 +256,8 @@ def _nothing_is_left_in_neutron(truth: Truth, needed: set[PortId], *, untagged: 
     allowed = {each.ip_address for port in ours.values() for each in port.fixed_ips} | {PAIR_OF_OTHERS}
     waiting = (port for port in ours.values() if port.id in untagged)
     either = truth.lost.union(each.ip_address for port in waiting for each in port.fixed_ips)
-    for name, port_id in truth.gateway_ports.items():
-        has = {each.ip_address for each in truth.ports[port_id].allowed_address_pairs}
+    for name, there in truth.ports_of_gateways():
+        has = {each.ip_address for each in there.allowed_address_pairs}
         should = allowed if name in truth.members else {PAIR_OF_OTHERS}
         if has - either != should - either:
             yield f"gateway {name} may use {sorted(has)}, and should {sorted(should)}"

@@ -207,6 +207,54 @@ async def _wish(world: World, _chance: random.Random) -> None:
     user.delete("own")
 
 
+async def _wish_later(world: World, _chance: random.Random) -> None:
+    """Who has an address asks for another: for none that there is, for one that somebody has until it goes, for one."""
+    user = User(world)
+    spare = user.spare()
+    for each in ("web", "shop", "api", "dns"):
+        user.expose(each, "80/TCP")
+    await user.wait(3.0)
+    user.wish("web", "192.0.2.9")
+    user.wish("shop", user.shown("api"))
+    user.wish("dns", spare)
+    await user.wait(3.0)
+    user.delete("api")
+    await user.wait(1.0)
+    user.wish("web", "")
+
+
+async def _replaced(world: World, _chance: random.Random) -> None:
+    """Services lose all that is ours but the address that they show: while somebody leads, and while nobody does."""
+    user = User(world)
+    for each in ("web", "shop"):
+        user.expose(each, "80/TCP")
+        user.pods(each, "10.244.1.5")
+    await user.wait(3.0)
+    user.replace("web")
+    user.expose("new", "80/TCP")
+    await user.wait(2.0)
+    world.crash_leader()
+    user.replace("shop")
+    user.delete("new")
+
+
+async def _replaced_wish(world: World, _chance: random.Random) -> None:
+    """Who is replaced asks for what it cannot have at the same time, then gets other endpoints; another one goes."""
+    user = User(world)
+    for each in ("web", "shop"):
+        user.expose(each, "80/TCP")
+        user.pods(each, "10.244.1.5")
+    await user.wait(3.0)
+    user.wish("web", "203.0.113.250")
+    user.replace("web")
+    user.replace("shop")
+    user.delete("shop")
+    await user.wait(1.0)
+    user.pods("web", "10.244.2.5")
+    await user.wait(TIMES.audit)
+    user.annotate("web", names.PORT, "bogus")
+
+
 async def _choose(world: World, _chance: random.Random) -> None:
     """Addresses from where their owners choose: at once, later, and where nobody may choose."""
     world.offer_choice()
@@ -378,6 +426,18 @@ async def _drain(world: World, _chance: random.Random) -> None:
     user.pods("web", "10.244.1.6")
     await user.wait(TIMES.heartbeat + 2.0)
     user.drain("g2")
+
+
+async def _gateway_lost(world: World, _chance: random.Random) -> None:
+    """The port of a gateway is deleted in OpenStack, while Services come and go."""
+    user = User(world)
+    user.expose("web", "80/TCP")
+    user.pods("web", "10.244.1.5")
+    await user.wait(2.0)
+    user.lose_gateway("g2")
+    user.expose("shop", "80/TCP")
+    await user.wait(2.0)
+    user.delete("web")
 
 
 async def _gateway_removed(world: World, _chance: random.Random) -> None:
@@ -640,12 +700,26 @@ class Churn:
             self._user.delete_node(name)
 
     async def replace(self, name: str) -> None:
+        """Delete it and make another one, or lose all that is ours."""
+        if self._chance.random() < 0.5:
+            self._user.replace(name)
+            return
         await self.delete(name)
         self.expose()
 
 
 def _some_ports(chance: random.Random) -> list[str]:
     return chance.sample(("53/TCP", "53/UDP", "80/TCP", "443/TCP"), chance.choice((1, 1, 2)))
+
+
+async def _churn_elsewhere(world: World, chance: random.Random) -> None:
+    """The same where addresses are shared otherwise, are listed by an operator, or have no floating IPs."""
+    world.share(chance.choice(("namespace", "cluster", "none")))
+    if chance.random() < 0.5:
+        world.without_floating_ips()
+    else:
+        world.list_addresses("198.51.100.10-198.51.100.19", "fd00:99::10-fd00:99::19")
+    await _churn(world, chance)
 
 
 SCENARIOS = {
@@ -666,6 +740,9 @@ SCENARIOS = {
         Scenario("restart", _restart, addresses=3),
         Scenario("dual", _dual),
         Scenario("wish", _wish, depends=True),
+        Scenario("wish-later", _wish_later, depends=True),
+        Scenario("replaced", _replaced, addresses=2),
+        Scenario("replaced-wish", _replaced_wish, group=True, addresses=1, depends=True),
         Scenario("choose", _choose, addresses=2),
         Scenario("static", _static, depends=True),
         Scenario("static-changed", _static_changed, depends=True),
@@ -675,6 +752,7 @@ SCENARIOS = {
         Scenario("drain", _drain, addresses=2),
         Scenario("gateway-added", _gateway_added, addresses=2),
         Scenario("gateway-removed", _gateway_removed, addresses=2),
+        Scenario("gateway-lost", _gateway_lost, addresses=1),
         Scenario("gateway-back", _gateway_back, addresses=1),
         Scenario("two-gateway-removed", _gateway_removed, controllers=2, addresses=2),
         Scenario("group", _group, addresses=1, group=True),
@@ -694,6 +772,7 @@ SCENARIOS = {
         Scenario("two-restored", _restored, controllers=2),
         Scenario("churn", _churn),
         Scenario("churn-group", _churn, group=True),
+        Scenario("churn-elsewhere", _churn_elsewhere, controllers=2),
         Scenario("two-churn", _churn, controllers=2),
     )
 }

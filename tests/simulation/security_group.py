@@ -45,11 +45,12 @@ def only_ours(truth: Truth, effect: Effect) -> Iterator[str]:
         yield f"rule {which[0]} was deleted and is not of a group of ours"
 
 
-def let_in(truth: Truth, wanted: Iterable[Wanted], ports: Iterable[Port]) -> Iterator[str]:
-    """Packets to these, and answers to them, come to these ports of gateways by a group of ours."""
+def let_in(truth: Truth, wanted: Iterable[Wanted], ports: Iterable[Port], *, without: str = "") -> Iterator[str]:
+    """Packets to these, and answers to them, come to these ports of gateways by a group of ours, but for one rule."""
     every = sorted(wanted)
     for port in ports:
-        rules = [rule for each in _ours(truth) if each.id in port.security_groups for rule in each.rules]
+        groups = [each for each in _ours(truth) if each.id in port.security_groups]
+        rules = [rule for each in groups for rule in each.rules if rule.id != without]
         for family, key in every:
             for number in (key.port, *CLIENTS):
                 if not any(_passes(rule, family, key.protocol, number) for rule in rules):
@@ -61,13 +62,13 @@ def at_rest(truth: Truth, wanted: Iterable[Wanted]) -> Iterator[str]:
     ours = _ours(truth)
     if len(ours) != truth.keeps_group:
         yield f"there are {len(ours)} security groups of ours"
-    members = [truth.ports[truth.gateway_ports[name]] for name in truth.members]
+    members = [port for name, port in truth.ports_of_gateways() if name in truth.members]
     for port in truth.ports.values():
         has = [each.id for each in ours if each.id in port.security_groups]
         if len(has) != (truth.keeps_group and port in members):
             yield f"port {port.id} has {has} of our groups"
-    for name, port_id in truth.gateway_ports.items():
-        if not set(truth.ports[port_id].security_groups) - {each.id for each in ours}:
+    for name, port in truth.ports_of_gateways():
+        if not set(port.security_groups) - {each.id for each in ours}:
             yield f"{name} has lost the groups of others"
     if truth.keeps_group:
         every = set(wanted)

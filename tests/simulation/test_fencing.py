@@ -4,6 +4,7 @@ import functools
 
 import pytest
 
+from tests.kept import Kept
 from tests.simulation import explore
 from tests.simulation.explore import Report
 from tests.simulation.faults import Fault
@@ -37,10 +38,13 @@ def test_a_leader_that_slept_goes_on_while_another_one_leads() -> None:
 class TestTakeovers:
     pytestmark = LONG
 
-    def test_every_stop_and_every_return(self, name: str, whole: bool) -> None:  # noqa: FBT001 - a fixture
+    def test_every_stop_and_every_return(self, name: str, whole: bool, parts_kept: Kept) -> None:  # noqa: FBT001 - a fixture
         every = PARTS if whole else PARTS * SLICE
         look = functools.partial(_takeovers, name, every)
-        holds(explore.in_parallel(look, SEEDS * PARTS if whole else 2), f"{name}, leaders stopped and going on")
+        holds(
+            explore.in_parallel(look, SEEDS * PARTS if whole else 2, kept=parts_kept),
+            f"{name}, leaders stopped and going on",
+        )
 
 
 def _takeovers(name: str, every: int, part: int) -> Report:

@@ -92,6 +92,10 @@ def test_who_stops_to_be_a_load_balancer_is_let_go_at_once() -> None:
     World(1, Scripted({})).run(deeds)
 
 
+def sources(world: World) -> list[tuple[str, ...]]:
+    return [forward.sources for gateway in world.gateways.values() for forward in gateway.document.forwards]
+
+
 def test_who_may_call_is_followed_at_once() -> None:
     async def deeds(world: World) -> None:
         user = User(world)
@@ -99,8 +103,10 @@ def test_who_may_call_is_followed_at_once() -> None:
         for ranges in (("192.0.2.0/24",), ("192.0.2.0/24", "203.0.113.0/24"), ()):
             user.restrict("web", *ranges)
             await user.wait(SOON)
-            found = [forward.sources for gateway in world.gateways.values() for forward in gateway.document.forwards]
-            assert found == [ranges] * 2
+            assert sources(world) == [ranges] * 2
+        user.annotate("web", names.SOURCE_RANGES, "192.0.2.0/24")
+        await user.wait(SOON)
+        assert sources(world) == [("192.0.2.0/24",)] * 2, "by the older annotation, where the field says nothing"
 
     World(1, Scripted({})).run(deeds)
 
@@ -759,6 +765,9 @@ def test_a_wish_that_cannot_be_granted_leaves_nothing_behind_however_often_it_is
             await user.wait(10.0)
             assert (set(world.truth.ports), set(world.truth.floating_ips)) == before
         assert not user.shown("web")
+        told = [note for who, reason, note in notes(world) if (who, reason) == ("web", "WishRefused")]
+        assert told
+        assert taken in told[0]
         user.delete("web")
 
     World(1, Scripted({})).run(deeds)

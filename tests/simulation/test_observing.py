@@ -5,6 +5,7 @@ import functools
 import msgspec
 import pytest
 
+from tests.kept import Kept
 from tests.simulation import explore
 from tests.simulation.explore import ByChance, Report, Run
 from tests.simulation.scenarios import SCENARIOS, Scenario
@@ -63,10 +64,10 @@ def test_who_wrote_would_be_found() -> None:
 class TestWhole:
     pytestmark = LONG
 
-    def test_every_fault_at_every_point(self, name: str, whole: bool) -> None:  # noqa: FBT001 - a fixture
+    def test_every_fault_at_every_point(self, name: str, whole: bool, parts_kept: Kept) -> None:  # noqa: FBT001 - a fixture
         parts = range(PARTS) if whole else range(0, PARTS, 20)
         look = functools.partial(_singles, OBSERVED[name], parts)
-        holds(explore.in_parallel(look, len(parts)), f"{name}, observed, faults one at a time")
+        holds(explore.in_parallel(look, len(parts), kept=parts_kept), f"{name}, observed, faults one at a time")
 
 
 def _singles(scenario: Scenario, parts: range, part: int) -> Report:

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from tests import source_copy
+from tests.kept import Kept
 from tests.simulation import explore
 from tests.simulation.explore import ByChance, Report, Scripted
 from tests.simulation.faults import CRASHES, HEARD_WRONGLY, Fault
@@ -98,18 +99,18 @@ class TestWhole:
 
     pytestmark = LONG
 
-    def test_every_fault_at_every_point(self, name: str, whole: bool) -> None:  # noqa: FBT001 - a fixture
+    def test_every_fault_at_every_point(self, name: str, whole: bool, parts_kept: Kept) -> None:  # noqa: FBT001 - a fixture
         parts = range(PARTS) if whole else range(0, PARTS, 20)
         look = functools.partial(_singles, name, parts)
-        report = explore.in_parallel(look, len(parts))
+        report = explore.in_parallel(look, len(parts), kept=parts_kept)
         holds(report, f"{name}, faults one at a time")
         print(f"{name}, heard wrongly: {report.told(HEARD_WRONGLY)}")  # noqa: T201
 
-    def test_every_crash_in_the_recovery_from_a_crash(self, name: str, whole: bool) -> None:  # noqa: FBT001 - a fixture
+    def test_every_crash_in_the_recovery_from_a_crash(self, name: str, whole: bool, parts_kept: Kept) -> None:  # noqa: FBT001 - a fixture
         every = PARTS if whole else PARTS * 64
         parts = range(PARTS) if whole else range(PARTS, PARTS * 64, PARTS * 32)  # early, and in the middle of the work
         look = functools.partial(_pairs, name, every, parts)
-        holds(explore.in_parallel(look, len(parts)), f"{name}, crashes in pairs")
+        holds(explore.in_parallel(look, len(parts), kept=parts_kept), f"{name}, crashes in pairs")
 
 
 def _singles(name: str, parts: range, part: int) -> Report:
@@ -123,10 +124,10 @@ def _pairs(name: str, every: int, parts: range, part: int) -> Report:
 class TestByChance:
     pytestmark = LONG
 
-    def test_many_seeds(self, whole: bool) -> None:  # noqa: FBT001 - a fixture
+    def test_many_seeds(self, whole: bool, parts_kept: Kept) -> None:  # noqa: FBT001 - a fixture
         seeds = SOAKED_SEEDS if whole else SEEDS
         look = functools.partial(_seeds, seeds // PARTS)
-        holds(explore.in_parallel(look, PARTS), "any scenario, by chance")
+        holds(explore.in_parallel(look, PARTS, kept=parts_kept), "any scenario, by chance")
 
 
 def _seeds(runs: int, part: int) -> Report:

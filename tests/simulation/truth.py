@@ -86,11 +86,11 @@ class Truth:
         self.published: dict[str, set[str]] = {}
         """The addresses that controllers have given to a Service, by its uid, ever."""
         self.promised: dict[str, Promise] = {}
+        """What a Service wanted when a controller last gave it an address, by its uid."""
         self.had: dict[str, set[PortId]] = {}
         """The ports that a Service had when its address was promised: anybody can write an annotation."""
-        """What a Service wanted when a controller last gave it an address, by its uid."""
         self.turns: Counter[str] = Counter()
-        """How often the owner of a Service, by its uid, has wanted or no longer wanted what nobody can do."""
+        """How often the owner of a Service, by its uid, changed its mind: what is told of that may come late."""
         self.served: dict[str, frozenset[str]] = {}
         """The Services that each gateway served by the last document that it took."""
         self.foreign: frozenset[str] = frozenset()
@@ -99,6 +99,7 @@ class Truth:
         self.decided = 0.0
         """When what has just happened was sent: what came to be known after that is no matter of it."""
         self.slices: dict[Name, EndpointSlice] = {}
+        self._slices_of: dict[Name, dict[Name, EndpointSlice]] = {}
         self.nodes: dict[Name, Node] = {}
         self.policies: dict[Name, NetworkPolicy] = {}
         self.steady: set[tuple[object, ...]] = set()
@@ -137,13 +138,17 @@ class Truth:
         """The addresses of ports of ours that an operator deleted: that they were ours, who was there then knows."""
         self.let_go: set[PortId] = set()
         """The ports of Services that their owners deleted: that these go is meant, whoever had them too."""
+        self.restored = False
+        """Whether somebody has put etcd back to what it was."""
+        self.came_back: frozenset[str] = frozenset()
+        """Services, by their uid, that were gone before that: whoever hears late of their end has heard of it truly."""
         self.forgotten: frozenset[str] = frozenset()
         """The ports and floating IPs that were in use when etcd was restored, and are of no Service that it knows."""
         self.follow(kube)
 
     def follow(self, kube: KubeTwin) -> None:
         """See what there is in Kubernetes from the beginning."""
-        for known in (self.services, self.slices, self.nodes, self.policies):
+        for known in (self.services, self.slices, self._slices_of, self.nodes, self.policies):
             known.clear()
         self._events = _watch(kube, "/api/v1/services")
         self._slice_events = _watch(kube, "/apis/discovery.k8s.io/v1/endpointslices")
@@ -164,7 +169,7 @@ class Truth:
 
     def services_changed(self) -> Changed[Service]:
         """Take in what happened to Services and what is behind them since, and tell of the Services."""
-        _take(self._slice_events, _SLICES, self.slices)
+        self._take_slices()
         _take(self._node_events, _NODES, self.nodes)
         _take(self._policy_events, _POLICIES, self.policies)
         changed = _take(self._events, _SERVICES, self.services, _claimed if self.claim_unclassed else lambda each: each)
@@ -173,6 +178,20 @@ class Truth:
                 self.turns[after.metadata.uid] += 1
         return changed
 
+    def ports_of_gateways(self) -> list[tuple[str, Port]]:
+        """By the gateways' names, their ports; somebody may have deleted one."""
+        return [(name, self.ports[port]) for name, port in self.gateway_ports.items() if port in self.ports]
+
+    def slices_of(self, service: Name) -> Iterable[EndpointSlice]:
+        return self._slices_of.get(service, {}).values()
+
+    def _take_slices(self) -> None:
+        for name, (before, after) in _take(self._slice_events, _SLICES, self.slices).items():
+            if before is not None:
+                del self._slices_of[_served_by(before)][name]
+            if after is not None:
+                self._slices_of.setdefault(_served_by(after), {})[name] = after
+
 
 CHOICES = ("openstack.org/mooring-subnet", "openstack.org/mooring-floating-network")
 
@@ -180,7 +199,14 @@ CHOICES = ("openstack.org/mooring-subnet", "openstack.org/mooring-floating-netwo
 def _wish(service: Service) -> tuple[object, ...]:
     annotations = service.metadata.annotations
     chosen = tuple(annotations.get(each, "") for each in CHOICES)
-    return service.spec.load_balancer_ip, chosen, annotations.get(names.SHARING_KEY, "")
+    spec, opted_out = service.spec, annotations.get(names.MANAGED) == "false"
+    keys = frozenset((each.protocol, each.port) for each in spec.ports)
+    whose = spec.type, spec.load_balancer_class, opted_out
+    return whose, keys, spec.ip_families, spec.load_balancer_ip, chosen, annotations.get(names.SHARING_KEY, "")
+
+
+def _served_by(found: EndpointSlice) -> Name:
+    return Name(found.metadata.namespace, found.metadata.labels.get("kubernetes.io/service-name", ""))
 
 
 def _watch(kube: KubeTwin, path: str) -> Subscription:

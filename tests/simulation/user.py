@@ -175,6 +175,13 @@ class User:
         for each in list(public) if collection == "floatingips" else filter(None, ports):
             self._operate("DELETE", f"{collection}/{each}")
 
+    def lose_gateway(self, name: str) -> None:
+        """An operator deletes the port of a gateway."""
+        truth = self._world.truth
+        port = truth.gateway_ports[name]
+        truth.foreign -= {port}
+        self._operate("DELETE", f"ports/{port}")
+
     def take_off(self, name: str) -> None:
         """An operator takes the floating IP of a Service off its port."""
         ports = self.annotations(name).get(names.PORT, "").split(",")
@@ -277,6 +284,11 @@ class User:
     def restore(self, backup: Backup) -> None:
         """Put etcd back to what it was."""
         self._world.restore(backup)
+
+    def replace(self, name: str) -> None:
+        """`kubectl replace` by a file that has nothing of ours: marks and finalizers are gone, the status is not."""
+        ours = {"annotations": {names.MANAGED: None, names.PORT: None}, "finalizers": None}
+        self._patch(name, {"metadata": ours})
 
     def set_status(self, name: str, address: str) -> None:
         """Somebody else gives it an address."""

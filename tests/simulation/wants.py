@@ -1,16 +1,18 @@
 """What a Service is, wants and has, read independently of the code that is judged."""
 
-from collections.abc import Iterator
+from msgspec import structs
 
 from mooring.model import names
 from mooring.model.cloud import PortId
 from mooring.model.gateway import Key, Vrrp
-from mooring.model.kubernetes import EndpointSlice, Name, Service
+from mooring.model.kubernetes import Name, Service
 from tests.simulation.gateway import GatewayTwin
 from tests.simulation.truth import CHOICES, Promise, Truth
 
 OUR_FINALIZERS = {names.FINALIZER, names.CLEANUP_FINALIZER}
 OUR_ANNOTATIONS = {names.MANAGED, names.PORT}
+SUBNETS = ("10.0.0.", "fd00:10::")
+"""Where ports have their addresses, in these worlds."""
 LAYERS = {"pod", "node", "cluster"}
 OUR_CONDITIONS = ("openstack.org/Accepted", "openstack.org/Allocated", "openstack.org/Programmed")
 
@@ -66,6 +68,10 @@ def families(service: Service) -> tuple[str, ...]:
     return service.spec.ip_families or ("IPv4",)
 
 
+def _family(address: str) -> str:
+    return "IPv6" if ":" in address else "IPv4"
+
+
 def sent(service: Service) -> set[tuple[str, Key]]:
     """What packets come to, of each family."""
     return {(family, key) for family in families(service) for key in keys(service)}
@@ -85,13 +91,25 @@ def given_by_others(truth: Truth, service: Service) -> bool:
 
 def denied(truth: Truth, service: Service) -> bool:
     """Whether it asks for an address that there is not, that is in use by others, or that carries who is in its way."""
+    asked = service.spec.load_balancer_ip
+    if asked and _family(asked) not in families(service):
+        return True
     if truth.static:
         return any(_used_up(truth, service, family) for family in families(service))
-    asked = service.spec.load_balancer_ip
+    port = next((each for each in truth.ports if asked and public(truth, each) == asked), None)
+    if port is not None:
+        return truth.ports[port].description != truth.mark or not _free(truth, service, port)
+    if not asked:
+        return False
+    if not truth.floats or _family(asked) == "IPv6":
+        return not asked.startswith(SUBNETS)
     found = next((each for each in truth.floating_ips.values() if each.floating_ip_address == asked), None)
-    if not asked or found is None or found.description not in {truth.mark, ""}:
-        return bool(asked)
-    return found.port_id is not None and not _free(truth, service, found.port_id)
+    return found is None or found.port_id is not None or found.description not in {truth.mark, ""}
+
+
+def in_vain(truth: Truth, service: Service) -> bool:
+    """It gets nothing of what it asks for, and keeps what it has."""
+    return impossible(truth, service) or denied(truth, service)
 
 
 def chosen(service: Service) -> list[str]:
@@ -101,21 +119,30 @@ def chosen(service: Service) -> list[str]:
 
 
 def _free(truth: Truth, service: Service, port: PortId) -> bool:
-    """Whether nobody who has a port is in the way of a Service, which has it or could have it."""
+    """Whether nobody who has a port is in the way of a Service, which has it or could have it.
+
+    What another namespace has, nobody may ask for, be it that they may share.
+    """
     beside = [each for each in truth.services.values() if port in ports_of(each) and wanted(each)]
-    ours = group(truth, service.name)
-    rivals = [each for each in beside if group(truth, each.name) != ours or keys(each) & keys(service)]
-    return service in beside or not rivals
+    asks = service.spec.load_balancer_ip == public(truth, port)
+    has = service in beside and any(each.ip for each in service.status.load_balancer.ingress)
+    return has or not any(
+        group(truth, each.name) != group(truth, service.name)
+        or _rivals(wishes(truth, each), wishes(truth, service))
+        or (asks and each.name.namespace != service.name.namespace)
+        for each in beside
+        if each != service
+    )
 
 
 def _used_up(truth: Truth, service: Service, family: str) -> bool:
     """Whether of a list there is nothing for a Service: not what it asks for, or nothing at all."""
     asked = service.spec.load_balancer_ip
-    candidates = {asked} if asked else {each for each in truth.static if (":" in each) is (family == "IPv6")}
-    return not any(
-        each in ports_of(service) or (each in truth.listed and _free(truth, service, PortId(each)))
-        for each in candidates
+    there = (
+        {asked} if asked and _family(asked) == family else {each for each in truth.static if _family(each) == family}
     )
+    usable = [PortId(each) for each in there if each in truth.listed or each in ports_of(service)]
+    return not any(_free(truth, service, each) for each in usable)
 
 
 def public(truth: Truth, port: PortId) -> str:
@@ -163,7 +190,7 @@ def backends(service: Service, key: Key, truth: Truth, *, v6: bool) -> set[tuple
         return endpoints(service, key, truth, v6=v6)
     local = {
         endpoint.node_name
-        for found in _slices(service, truth)
+        for found in truth.slices_of(service.name)
         if {each.name for each in ports} & {each.name for each in found.ports or ()}
         for endpoint in found.endpoints or ()
         if endpoint.conditions.ready
@@ -186,7 +213,7 @@ def endpoints(service: Service, key: Key, truth: Truth, *, v6: bool) -> set[tupl
     named = {each.name for each in service.spec.ports if (each.protocol, each.port) == (key.protocol, key.port)}
     return {
         (address, number.port or 0)
-        for found in _slices(service, truth)
+        for found in truth.slices_of(service.name)
         for number in found.ports or ()
         if number.name in named and number.protocol == key.protocol
         for endpoint in found.endpoints or ()
@@ -196,38 +223,33 @@ def endpoints(service: Service, key: Key, truth: Truth, *, v6: bool) -> set[tupl
     }
 
 
-def _slices(service: Service, truth: Truth) -> Iterator[EndpointSlice]:
-    for found in truth.slices.values():
-        label = found.metadata.labels.get("kubernetes.io/service-name")
-        if (found.name.namespace, label) == (service.name.namespace, service.name.name):
-            yield found
-
-
 def wishes(truth: Truth, service: Service) -> Promise:
     told = frozenset((key.protocol, key.port) for key in keys(service))
     company = service.metadata.annotations.get(names.SHARING_KEY, "")
     return Promise(told, families(service), company, truth.turns[service.metadata.uid])
 
 
-def _edited(truth: Truth, service: Service) -> bool:
-    """Whether it wants something else than when it was last given an address."""
-    promised = truth.promised.get(service.metadata.uid)
-    return promised is not None and promised != wishes(truth, service)
+def _edited(truth: Truth, service: Service, *, wish: bool = True) -> bool:
+    """Whether it wants something else than when it was last given an address. Not `wish`: be it another address."""
+    promised, now = truth.promised.get(service.metadata.uid), wishes(truth, service)
+    if promised is not None and not wish:
+        now = structs.replace(now, turns=promised.turns)
+    return promised is not None and promised != now
 
 
-def settled(truth: Truth, service: Service, *, reached: bool = True) -> bool:
+def settled(truth: Truth, service: Service, *, reached: bool = True, wish: bool = True) -> bool:
     """Whether nothing happened to a Service since it was given the address that it shows: no view may lack it.
 
     Its owner has not changed it, its port and floating IP are there, and no Service beside it on that port wants again
-    what it gave up once. Not `reached`: be it that its floating IP is not on its port.
+    what it gave up once. Not `reached`: be it that its floating IP is not on its port. Not `wish`: be it that it asks
+    for another address by now.
     """
-    ports = set(ports_of(service))
+    named, had = set(ports_of(service)), truth.had.get(service.metadata.uid, set())
+    ports = named or had  # who names none was replaced by somebody, and shows what it has
     shown = {each.ip for each in service.status.load_balancer.ingress}
-    if not shown or not wanted(service) or not ports <= truth.ports.keys() or _edited(truth, service):
+    if not shown or not wanted(service) or not ports <= truth.ports.keys() or _edited(truth, service, wish=wish):
         return False
-    as_given = (
-        shown == {public(truth, port) for port in ports} if reached else ports == truth.had.get(service.metadata.uid)
-    )
+    as_given = shown == {public(truth, port) for port in ports} if reached or not named else named == had
     if not as_given:
         return False
     beside = [each for each in truth.services.values() if ports & set(ports_of(each)) and each.name != service.name]

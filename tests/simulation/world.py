@@ -400,7 +400,8 @@ class World:
         """The API server's content is put back to what it was; whoever leads learns it late, from the next bookmark."""
         self.depose_leader()
         self._settles = BOOKMARKS + LEASE_SECONDS
-        before = {port for each in self.truth.services.values() for port in wants.ports_of(each)}
+        there = dict(self.truth.services)
+        before = {port for each in there.values() for port in wants.ports_of(each)}
 
         def act() -> Response:
             self.kube.restore(backup)
@@ -409,6 +410,13 @@ class World:
 
         self.judge(None, "kube", Request("restore", "RESTORE", ""), act)
         now = {port for each in self.truth.services.values() for port in wants.ports_of(each)} | self.truth.let_go
+        self.truth.restored = True
+        self.truth.came_back = frozenset(
+            each.metadata.uid for name, each in self.truth.services.items() if name not in there
+        )
+        self.truth.turns.update(
+            each.metadata.uid for name, each in self.truth.services.items() if each != there.get(name)
+        )
         public = (each for each in self.truth.floating_ips.values() if each.port_id in before - now)
         self.truth.forgotten = frozenset((*(before - now), *(each.id for each in public)))
 

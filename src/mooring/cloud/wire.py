@@ -10,6 +10,7 @@ from `send` on and covers all of it, the wait for a thread and the sign-in too: 
 import asyncio
 import concurrent.futures
 import contextlib
+import os
 import ssl
 import threading
 import time
@@ -179,8 +180,7 @@ class NeutronTransport:
         return self._session
 
     def _open(self, seconds: float) -> tuple[Session, str]:
-        files = [self._clouds_file] if self._clouds_file else None
-        region: Any = OpenStackConfig(config_files=files).get_one(cloud=self._cloud)
+        region = self._region()
         self._secrets = tuple(str(value) for key, value in region.config["auth"].items() if key in SECRETS and value)
         session: Session = region.get_session()
         session.timeout = seconds
@@ -188,6 +188,14 @@ class NeutronTransport:
         if endpoint is None:
             raise keystone.EndpointNotFound("its catalog has no network endpoint")
         return session, endpoint.rstrip("/").removesuffix("/v2.0")
+
+    def _region(self) -> Any:  # noqa: ANN401 - the SDK's own, and it is loaded without its types
+        """The entry of clouds.yaml. Who names a file means it; the SDK would put the environment's first."""
+        if not self._clouds_file:
+            return OpenStackConfig().get_one(cloud=self._cloud)
+        secure = os.environ.get("OS_CLIENT_SECURE_FILE")
+        files = {"config_files": [self._clouds_file], "secure_files": [secure] if secure else None}
+        return OpenStackConfig(**files, load_envvars=False).get_one(cloud=self._cloud or os.environ.get("OS_CLOUD"))
 
     def _failure(self, error: Exception, request: Request) -> NotSent | NoAnswer:
         """Was the request certainly not received? keystoneauth's own classes do not tell: the first cause does."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from mooring.controller.followed import Followed
-from mooring.core import endpoints, mapping, nodes, probing, shares
+from mooring.core import endpoints, having, nodes, probing, shares
 from mooring.core.backends import Known
 from mooring.core.picture import Picture
 from mooring.kube.queue import WorkQueue
@@ -104,26 +104,33 @@ class Agenda:
         name = service.name
         return Known(self._followed.slices_of(name), self._nodes, self._followed.policies_of(name))
 
+    def _ports_of(self, service: Service | None) -> tuple[PortId, ...]:
+        return having.ports_of(service, self._picture.addresses) if service is not None else ()
+
+    def _mapped(self, service: Service) -> bool:
+        return having.mapped(service, self._picture.addresses)
+
     def _changed(self, before: Service | None, after: Service | None) -> None:
         """A Service is not as it was."""
         if after is not None:
             self._picture.claim(after)
             self.queue.add(after.name)
-            if before is not None and _wishes(before) != _wishes(after) and mapping.mapped(after):
+            if before is not None and _wishes(before) != _wishes(after) and self._mapped(after):
                 self.tell_gateways()  # such as of who may call it
         elif before is not None:
             self._picture.release(before.name)
             self.troubles.pop(before.name, None)
             self.wishing.discard(before.name)
-            if mapping.ports_of(before):
+            if self._ports_of(before):
                 self.tell_gateways()
         self._freed(before, after)
 
     def _freed(self, before: Service | None, after: Service | None) -> None:
         """What a Service had and has no more is there for those who wait for it; nobody may need it any more."""
-        had, has = (set(mapping.ports_of(each)) if each else set() for each in (before, after))
+        had, has = (frozenset(self._ports_of(each)) for each in (before, after))
         self.let_go -= has  # who takes it again may lose it again, and that is another matter
-        if not had & self._picture.addresses.ports.keys() or (before and after and _has_as_before(before, after)):
+        same = before is not None and after is not None and shares.keys(before) == shares.keys(after)
+        if had.isdisjoint(self._picture.addresses.ports) or (same and had == has):
             return
         for name in sorted(self.wishing.union(self.troubles)):
             self.queue.add(name)
@@ -136,7 +143,7 @@ class Agenda:
         """Endpoints of a Service came or went."""
         for name in {endpoints.service_of(each) for each in (before, after) if each is not None}:
             service = self._followed.services.get(name) if name else None
-            if service is not None and mapping.mapped(service):
+            if service is not None and self._mapped(service):
                 self._picture.changes.add((service.name,))
                 self.tell_gateways()
                 self.queue.add(service.name)
@@ -160,9 +167,7 @@ class Agenda:
     def _nodes_changed(self) -> None:
         self._look_at_nodes()
         concerned = [
-            each
-            for each in self._followed.services.all()
-            if self._picture.layer(each) == "node" and mapping.mapped(each)
+            each for each in self._followed.services.all() if self._picture.layer(each) == "node" and self._mapped(each)
         ]
         self._picture.changes.add(each.name for each in concerned)
         for service in concerned:
@@ -176,7 +181,7 @@ class Agenda:
             return
         namespace = (after or before or NetworkPolicy()).metadata.namespace
         for service in self._followed.services.all():
-            if service.metadata.namespace == namespace and mapping.mapped(service):
+            if service.metadata.namespace == namespace and self._mapped(service):
                 self.queue.add(service.name)
 
 
@@ -185,10 +190,6 @@ def _went_back(before: Service, after: Service) -> bool:
     return int(after.metadata.resource_version) < int(before.metadata.resource_version)
 
 
-def _has_as_before(before: Service, after: Service) -> bool:
-    return (mapping.ports_of(before), shares.keys(before)) == (mapping.ports_of(after), shares.keys(after))
-
-
 def _wishes(service: Service) -> tuple[object, ...]:
     """What its owner wants of the gateways."""
-    return service.spec, service.metadata.annotations.get(names.LAYER)
+    return service.spec, *(service.metadata.annotations.get(each) for each in (names.LAYER, names.SOURCE_RANGES))

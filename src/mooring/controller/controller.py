@@ -30,8 +30,9 @@ from mooring.core.roster import Roster
 from mooring.kube import remembering
 from mooring.kube.api import Api
 from mooring.kube.election import Election, Term
+from mooring.kube.errors import KubeError
 from mooring.kube.kinds import ENDPOINT_SLICES, NETWORK_POLICIES, NODES, SERVICES
-from mooring.kube.recorder import Recorder
+from mooring.kube.recorder import Recorder, Told
 from mooring.kube.reflector import Reflector
 from mooring.kube.store import Store
 from mooring.model import names
@@ -226,7 +227,7 @@ class Controller:
                 log=log,
             ),
             pushing=Pushing(agents, term, self._election.raise_epoch, seed=gateway_document.seed(self._place.cluster)),
-            recorder=Recorder(api, REPORTER, self._identity, self._clock, self._chance),
+            recorder=Recorder(api, REPORTER, self._identity, self._clock, self._chance, refused=self._event_refused),
             clock=self._clock,
             times=self._times,
             chance=self._chance,
@@ -237,6 +238,10 @@ class Controller:
         finally:
             self.leader = self.agents = None
             log.info("no longer leading")
+
+    def _event_refused(self, told: Told, error: KubeError) -> None:
+        about = f"{told.regarding.namespace}/{told.regarding.name}"
+        self._log.warning("event refused", about=about, reason=told.reason, note=told.note, why=str(error))
 
     def _trouble(self, what: str) -> Callable[[Exception], None]:
         return lambda error: self._log.warning("failed", what=what, why=str(error))

@@ -6,7 +6,7 @@ from structlog.typing import FilteringBoundLogger
 
 from mooring.controller.ports import Ports
 from mooring.controller.service_writes import ServiceWrites
-from mooring.core import mapping, telling, wording
+from mooring.core import telling, wording
 from mooring.core.picture import Picture
 from mooring.core.telling import News
 from mooring.core.wishes import Wish
@@ -36,8 +36,8 @@ class Deeds:
                 await self._writes.manage(service)
             case steps.Annotate(ports):
                 # Claimed first: if the answer is lost, the claim stands until the Service is seen at a newer version.
-                had = mapping.ports_of(service)
-                self._picture.give(service, ports)
+                had = self._picture.ports_of(service)
+                self._picture.grant(service, ports)
                 await self._writes.annotate(service, ports)
                 public = self._picture.addresses.public
                 self._record(service, telling.moved(map(public, had), map(public, ports)))

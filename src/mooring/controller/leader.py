@@ -209,7 +209,7 @@ class Leader:
                 continue  # it may have changed meanwhile
             self._agenda.let_in(name)
             seen = self._seen(service)
-            (self._agenda.wishing.add if seen.denied else self._agenda.wishing.discard)(name)
+            (self._agenda.wishing.add if seen.in_vain else self._agenda.wishing.discard)(name)
             step = explaining.decide(seen, self._agenda.troubles.get(name))
             if isinstance(step, Rest):
                 self._agenda.troubles.pop(name, None)
@@ -304,7 +304,7 @@ class Leader:
         self._agents.look_again()
         await self._house.refresh()
         services = await self._followed.relist(self._api)
-        needed = {port for service in services for port in mapping.ports_of(service)}
+        needed = {port for service in services for port in self._picture.ports_of(service)}
         needed |= self._picture.asked_for(services)
         needed |= self._picture.begun_for(each for name in self._agenda.troubles if (each := self._services.get(name)))
         await self._security.audit(services)  # before a new gateway may use addresses, packets can come to it

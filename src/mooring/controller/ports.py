@@ -143,7 +143,12 @@ class Ports:
             "description": self._place.mark,
             "security_groups": [],  # packets meet those of the gateways' own ports
         }
-        port = await self._cloud.create(PORTS, wanted)
+        try:
+            port = await self._cloud.create(PORTS, wanted)
+        except (errors.Refused, errors.Conflict) as error:
+            if not address or isinstance(error, errors.NoMoreAddresses):
+                raise
+            raise NotToBeHad(f"{address}. OpenStack said: {error}", error.type) from None
         self._addresses.made(port)
         return port.id
 

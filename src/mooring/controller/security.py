@@ -16,7 +16,7 @@ from mooring.cloud.kinds import SECURITY_GROUP_RULES, SECURITY_GROUPS
 from mooring.controller import troubles
 from mooring.controller.ports import Ports
 from mooring.controller.troubles import NotOpened
-from mooring.core import group_rules, security_group, wording
+from mooring.core import group_rules, having, security_group, wording
 from mooring.core.addresses import Addresses
 from mooring.core.group_rules import Rule
 from mooring.core.security_group import CloseRules, GroupStep, Guard, MakeGroup, OpenRules, RemoveGroup
@@ -82,7 +82,10 @@ class Security:
 
     def _clients(self, services: Iterable[Service]) -> frozenset[Rule]:
         """What has to be let in; where the group is not ours to keep, nothing."""
-        return group_rules.clients(services, self._addresses.place.subnets) if self._kept else frozenset()
+        if not self._kept:
+            return frozenset()
+        mapped = (each for each in services if having.mapped(each, self._addresses))
+        return group_rules.clients(mapped, self._addresses.place.subnets)
 
     def _needed(self, sent: frozenset[Rule]) -> frozenset[Rule]:
         return group_rules.needed(sent, self._addresses.place.subnets)

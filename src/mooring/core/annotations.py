@@ -6,7 +6,20 @@ Words of others say where a new address is to come from; they never take away th
 from mooring.model import names
 from mooring.model.kubernetes import Service
 
+PREFIX = "openstack.org/mooring-"
+READ = frozenset(
+    {
+        *(names.MANAGED, names.PORT, names.ADDRESSES, names.SUBNET, names.FLOATING_NETWORK, names.SHARING_KEY),
+        *(names.KEEP, names.BACKEND, names.LAYER),
+    }
+)
+"""Those of ours that are read on a Service."""
 ONCE = frozenset({names.ADDRESSES, names.SUBNET, names.FLOATING_NETWORK})
+
+
+def unknown(service: Service) -> list[str]:
+    """Annotations that look like ours, and that nobody reads."""
+    return sorted(each for each in service.metadata.annotations if each.startswith(PREFIX) and each not in READ)
 
 
 def said(service: Service, name: str) -> str:

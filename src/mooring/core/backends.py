@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from mooring.core import endpoints, policies
+from mooring.core import endpoints, policies, sources, wishes
 from mooring.core.layers import Layer
 from mooring.core.nodes import Usable
 from mooring.model import names
@@ -24,6 +24,7 @@ from mooring.model.kubernetes import EndpointSlice, NetworkPolicy, Service, Serv
 from mooring.model.reasons import Reason, Verdict
 
 FEW = 3
+EVERYBODY = {wishes.IPV4: "0.0.0.0/0", wishes.IPV6: "::/0"}
 SEE_PODS = "See that its selector matches pods, that they are ready, and that targetPort is what they listen on"
 
 
@@ -65,19 +66,24 @@ def remarks(
 
     What is in the way stands alone. `snat` is what the gateways say of theirs.
     """
-    if layer == "pod":
-        return (*_hidden(service, layer, snat), *_policies(service, known))
     forwards = tuple(wanted)
-    answered = [each for each in forwards if has_endpoints(service, each, known)]
+    pods = layer == "pod"
+    answered = [each for each in forwards if (each.backends if pods else has_endpoints(service, each, known))]
+    others = (
+        *_idle(forwards, answered),
+        *_shut(service, forwards),
+        *_hidden(service, layer, snat),
+        *_policies(service, known),
+    )
+    if pods:
+        return others
     if layer == "node":
         lacking = sorted({f"{each.port}/{each.protocol}" for each in service.spec.ports if not each.node_port})
         if lacking:
             return (_no_node_port(lacking),)
         if not all(each.backends for each in answered):
             return (_no_nodes(service),)
-    if len(answered) < len(forwards):
-        return (_no_endpoints(),)
-    return (*_hidden(service, layer, snat), *_policies(service, known))
+    return others if answered or not forwards else (_no_endpoints(),)
 
 
 def _nodes(service: Service, port: ServicePort, address: str, known: Known) -> tuple[Backend, ...]:
@@ -128,6 +134,35 @@ def _no_nodes(service: Service) -> Verdict:
 def _no_endpoints() -> Verdict:
     fact = "All live gateways serve it, and the nodes refuse its connections, because no endpoint of it is ready"
     return Verdict(Reason.NO_ENDPOINTS, fact, SEE_PODS)
+
+
+def _idle(forwards: Iterable[Forward], answered: Iterable[Forward]) -> Iterator[Verdict]:
+    """Some of its ports, or one of its families, lead nowhere, and others do not."""
+    refused, served = set(forwards).difference(answered), set(answered)
+    if not refused or not served:
+        return
+    families = {wishes.family_of(each.address) for each in (*refused, *served)}
+    ports = sorted({(each.port, each.protocol, wishes.family_of(each.address)) for each in refused})
+    told = [f"{port}/{protocol}{f' of {family}' if len(families) > 1 else ''}" for port, protocol, family in ports]
+    more = f" and {len(told) - FEW} more" if len(told) > FEW else ""
+    yield Verdict(
+        Reason.PORT_WITHOUT_ENDPOINTS,
+        f"All live gateways serve it, but connections to {', '.join(told[:FEW])}{more} are refused, because it has no "
+        "ready endpoint there",
+        SEE_PODS,
+    )
+
+
+def _shut(service: Service, forwards: Iterable[Forward]) -> Iterator[Verdict]:
+    """Who lists networks of one family may not know that all of the other one are kept out."""
+    shut = {wishes.family_of(each.address) for each in forwards if sources.nobody(service, each.address)}
+    for family in sorted(shut):
+        yield Verdict(
+            Reason.NOBODY_MAY_CALL,
+            f"All live gateways serve it, but nobody may call it by {family}: its source ranges are all of the other "
+            "family",
+            f"Add networks of {family} to its source ranges, such as {EVERYBODY[family]}; if that is meant, let it be",
+        )
 
 
 def _hidden(service: Service, layer: Layer, snat: frozenset[str]) -> Iterator[Verdict]:

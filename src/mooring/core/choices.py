@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from mooring.core import annotations
+from mooring.core import annotations, quoting
 from mooring.core.wishes import IPV4, Refused, Wish
 from mooring.model import names
 from mooring.model.cloud import NetworkId, SubnetId
@@ -52,7 +52,7 @@ def refused(service: Service, choices: Choices) -> Refused | None:
     ):
         for each in named:
             if each not in known:
-                fact = f"Its annotation {annotation} says {each!r:.60}, which is not in {key}"
+                fact = f"Its annotation {annotation} says {quoting.quoted(each)}, which is not in {key}"
                 return Refused(fact, "Choose one that is there, or take the annotation away")
     families = [choices.subnets[each][0] for each in _subnets(service)]
     if len(set(families)) < len(families):

@@ -6,7 +6,7 @@ They stand on the Service as conditions, and `mooring why` prints them. Words ar
 packet or pod has no place in them.
 """
 
-from mooring.core import backends, claims, mapping, shares, wishes
+from mooring.core import annotations, backends, claims, mapping, quoting, shares, wishes
 from mooring.core.mapping import Leg, Seen
 from mooring.model import names
 from mooring.model.kubernetes import Condition, Service
@@ -16,6 +16,7 @@ from mooring.model.steps import Clear, Publish, Rest, Step, Tell
 OURS = frozenset({*names.CONDITIONS, names.SHARED})
 LONGEST = 1024
 FEW = 3
+KEEPS = ". It keeps "
 
 FIXES = {
     Reason.WISH_REFUSED: "Ask for another address or for none, or free that one",
@@ -56,7 +57,7 @@ def verdicts(seen: Seen, trouble: Trouble | None = None) -> tuple[Verdict, ...]:
     if not accepted.well:
         return (accepted,)
     allocated = _allocated(seen, trouble)
-    return accepted, allocated, _programmed(seen, trouble) if allocated.well else _waiting()
+    return accepted, allocated, _programmed(seen, trouble) if allocated.well or _kept(seen) else _waiting()
 
 
 def conditions(seen: Seen, trouble: Trouble | None = None) -> tuple[Condition, ...]:
@@ -67,7 +68,9 @@ def conditions(seen: Seen, trouble: Trouble | None = None) -> tuple[Condition, .
         Condition(name, "True" if each.well else "False", each.reason.value, each.message[:LONGEST])
         for name, each in zip(names.CONDITIONS, verdicts(seen, trouble), strict=False)
     )
-    return three + (shares.condition(seen.service) if seen.fits else ())
+    if seen.fits:
+        return three + shares.condition(seen.service)
+    return three + (shares.as_told(seen.service) if seen.held else ())
 
 
 def told(service: Service, wanted: tuple[Condition, ...]) -> bool:
@@ -92,7 +95,7 @@ def last_trouble(service: Service) -> Trouble | None:
         if each.type in {names.ALLOCATED, names.PROGRAMMED} and each.status == "False":
             reason = next((reason for reason in FIXES if reason.value == each.reason), None)
             if reason is not None:
-                return Trouble(reason, each.message.removesuffix(f". {FIXES[reason]}."))
+                return Trouble(reason, each.message.removesuffix(f". {FIXES[reason]}.").partition(KEEPS)[0])
     return None
 
 
@@ -104,6 +107,9 @@ def _accepted(seen: Seen) -> Verdict:
         shown = ", ".join(each.ip or each.hostname for each in service.status.load_balancer.ingress)
         fact = f"It shows {shown}, which somebody else gave it"
         return _ill(Reason.FOREIGN_ADDRESS, fact, "Find who serves it, or clear status.loadBalancer if nobody does")
+    if unknown := annotations.unknown(service):
+        fact = f"It is for the gateways to serve. Nobody reads its annotation {', '.join(unknown[:FEW])!s:.200}"
+        return _well(Reason.BAD_ANNOTATION, fact, "Correct its name, or take it away")
     return _well(Reason.ACCEPTED, "It is for the gateways to serve")
 
 
@@ -121,7 +127,8 @@ def _refused(service: Service, reason: Reason) -> Verdict:
             fact = f'Its annotation {names.MANAGED} says "false"'
             fix = "Take the annotation away to have it served"
         case Reason.BAD_ANNOTATION:
-            fact = f"Its annotation {names.MANAGED} says {service.metadata.annotations[names.MANAGED]!r:.60}"
+            said = quoting.quoted(service.metadata.annotations[names.MANAGED])
+            fact = f"Its annotation {names.MANAGED} says {said}"
             fix = 'Write "false" there if it is not to be served, or take the annotation away'
         case _:
             fact = f"Its class is {spec.load_balancer_class}, and {_annotation(service)}"
@@ -141,7 +148,7 @@ def _other_class(service: Service) -> tuple[str, str]:
 
 
 def _annotation(service: Service) -> str:
-    return f'its annotation {names.BACKEND} says "{claims.other_backend(service)}"'
+    return f"its annotation {names.BACKEND} says {quoting.quoted(claims.other_backend(service))}"
 
 
 def _allocated(seen: Seen, trouble: Trouble | None) -> Verdict:
@@ -150,15 +157,21 @@ def _allocated(seen: Seen, trouble: Trouble | None) -> Verdict:
     if refused := seen.denied:
         return _ill(refused.reason, refused.fact, refused.fix)
     if trouble is not None:
-        return _ill(trouble.reason, trouble.text.rstrip("."), FIXES[trouble.reason])
+        return _ill(trouble.reason, f"{trouble.text.rstrip('.')}{_kept(seen)}", FIXES[trouble.reason])
     rival = next((each.rival for each in seen.legs if each.rival), None)
     if rival:
         fact = f"The address that it names carries {rival}, which has one of its ports or does not share with it"
         return _ill(Reason.PORT_TAKEN, fact, "It gets another address by itself")
     fix = "Wait for the controller to give it one, and see that it runs"
-    if lost := _lost(seen):
-        return _ill(Reason.NO_ADDRESS_YET, lost, fix)
-    return _ill(Reason.NO_ADDRESS_YET, "It has no address yet", fix)
+    kept = _kept(seen)
+    fact = _lost(seen) or (f"It asks for another address{kept}" if kept else "It has no address yet")
+    return _ill(Reason.NO_ADDRESS_YET, fact, fix)
+
+
+def _kept(seen: Seen) -> str:
+    """What it goes on to show until it gets what it asks for."""
+    shown = [each.ip for each in seen.service.status.load_balancer.ingress]
+    return f"{KEEPS}{' and '.join(shown)} meanwhile" if shown and seen.held else ""
 
 
 def _lost(seen: Seen) -> str:
@@ -166,7 +179,7 @@ def _lost(seen: Seen) -> str:
     shown = " and ".join(each.ip for each in seen.service.status.load_balancer.ingress)
     if any(each.taken_off for each in seen.legs):
         return f"{shown} was taken off its port in OpenStack. It is put back with the next audit, within a minute"
-    if shown and mapping.ports_of(seen.service) and not seen.port_is_ours:
+    if shown and mapping.named_ports(seen.service) and not seen.port_is_ours:
         return f"The port of {shown} is gone from OpenStack. It gets another one with the next audit, within a minute"
     return ""
 

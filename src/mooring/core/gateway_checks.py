@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from mooring.core import plain_address
+from mooring.core import plain_address, quoting
 from mooring.core.elements import PROTOCOLS
 from mooring.core.plain_address import Address
 from mooring.model.gateway import Backend, Delta, Document, Forward, LeftOut, Refusal
@@ -41,6 +41,7 @@ class Reason(enum.Enum):
     UNFIT_ADDRESS = "UnfitAddress"
     BAD_AFFINITY = "BadAffinity"
     BAD_SOURCES = "BadSources"
+    TOO_MANY_SOURCES = "TooManySources"
     SUPERSEDED = "Superseded"
     RULES_REFUSED = "RulesRefused"
     VRRP_REFUSED = "VrrpRefused"
@@ -56,6 +57,7 @@ ADVICE = {
     Reason.TOO_MANY_BACKENDS: "give the Service fewer endpoints, or split it",
     Reason.BAD_AFFINITY: "set sessionAffinityConfig.clientIP.timeoutSeconds to 1 to 86400",
     Reason.BAD_SOURCES: "write loadBalancerSourceRanges as networks such as 192.0.2.0/24",
+    Reason.TOO_MANY_SOURCES: f"list at most {MOST_SOURCES} networks of one family, or larger ones",
 }
 
 
@@ -102,7 +104,7 @@ def _twice(forwards: Iterable[Forward]) -> Iterator[Refusal]:
 def _problems(forward: Forward) -> Iterator[LeftOut]:
     if forward.protocol not in PROTOCOLS:
         known = ", ".join(sorted(PROTOCOLS))
-        yield _about(forward, Reason.BAD_PROTOCOL, f"{forward.protocol!r} is not one of {known}")
+        yield _about(forward, Reason.BAD_PROTOCOL, f"{quoting.quoted(forward.protocol)} is not one of {known}")
     if forward.port not in PORTS:
         yield _about(forward, Reason.BAD_PORT, f"{forward.port} is not a port")
     if len(forward.backends) > MOST_BACKENDS:
@@ -121,15 +123,16 @@ def _problems(forward: Forward) -> Iterator[LeftOut]:
 
 def _bad_sources(forward: Forward, address: Address) -> Iterator[LeftOut]:
     if len(forward.sources) > MOST_SOURCES:
-        yield _about(forward, Reason.BAD_SOURCES, f"{len(forward.sources)} networks are more than {MOST_SOURCES}")
+        many = f"{len(forward.sources)} networks are more than {MOST_SOURCES}"
+        yield _about(forward, Reason.TOO_MANY_SOURCES, many)
     for each in forward.sources:
         try:
             network = ipaddress.ip_network(each)
-        except ValueError as error:
-            yield _about(forward, Reason.BAD_SOURCES, f"{each!r} is not a network: {error}")
+        except ValueError:
+            yield _about(forward, Reason.BAD_SOURCES, f"{quoting.quoted(each)} is not a network")
             return
         if network.version != address.version or "%" in each:
-            yield _about(forward, Reason.BAD_SOURCES, f"{each!r} is not of the family of {address}")
+            yield _about(forward, Reason.BAD_SOURCES, f"{quoting.quoted(each)} is not of the family of {address}")
             return
 
 

@@ -5,12 +5,11 @@ change of one forward changes the sum by that forward alone, however many others
 """
 
 import hashlib
-import ipaddress
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from mooring.core import backends
+from mooring.core import backends, sources
 from mooring.core.backends import Known
 from mooring.core.layers import Layer
 from mooring.model.gateway import Delta, Document, Forward, Held, LeftOut, Place, State
@@ -18,15 +17,13 @@ from mooring.model.kubernetes import Service
 
 SUMS = 1 << 256
 USUAL_AFFINITY = 10800
-NOBODY = ("0.0.0.0/32", "::/128")
-"""No client has this address."""
 SCHEMAS = (1, 2)
 """The versions of documents. In 2 forwards have `affinity` and `sources`."""
 
 
 def forwards(service: Service, address: str, known: Known, layer: Layer) -> tuple[Forward, ...]:
     """What one Service wants served at an address, by what there is behind it."""
-    name, allowed = str(service.name), sources(service, address)
+    name, allowed = str(service.name), sources.allowed(service, address)
     ports = {(port.protocol, port.port): port for port in service.spec.ports}
     return tuple(
         Forward(
@@ -48,21 +45,6 @@ def affinity(service: Service) -> int:
         return 0
     config = service.spec.session_affinity_config
     return config.client_ip.timeout_seconds if config is not None else USUAL_AFFINITY
-
-
-def sources(service: Service, address: str) -> tuple[str, ...]:
-    """Who may call a Service at an address. Whose ranges are all of the other family lets nobody in there."""
-    wanted = service.spec.load_balancer_source_ranges
-    fitting = tuple(sorted({_network(each.strip()) for each in wanted if (":" in each) == (":" in address)}))
-    return fitting if fitting or not wanted else (NOBODY[":" in address],)
-
-
-def _network(text: str) -> str:
-    """The network that an address with a length lies in. What is none, the gateways refuse, and say so."""
-    try:
-        return str(ipaddress.ip_network(text, strict=False)) if text.count("/") else text
-    except ValueError:
-        return text
 
 
 def document(wanted: Iterable[Forward], *, epoch: int, generation: int, seed: int) -> Document:

@@ -21,7 +21,7 @@ def findings(survey: Survey | None, cloud: InCloud) -> Iterator[Finding]:
     if cloud.groups is None:
         yield unseen("security groups of the gateways", cloud, "groups")
         return
-    sent = group_rules.clients(survey.services.values(), owned.place.subnets)
+    sent = group_rules.clients(filter(survey.mapped, survey.services.values()), owned.place.subnets)
     needs = group_rules.needed(sent, owned.place.subnets)
     yield from _ours(owned, cloud, needs)
     ports = {name: port for name, port in survey.gateway_ports.items() if port.port_security_enabled}

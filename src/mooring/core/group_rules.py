@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 from msgspec import Struct
 
-from mooring.core import mapping, shares, wishes
+from mooring.core import shares, wishes
 from mooring.model.cloud import Port, SecurityGroup, SecurityGroupRule
 from mooring.model.kubernetes import Service
 
@@ -57,12 +57,11 @@ ADVERTS_OUT = Rule("egress", wishes.IPV4, "vrrp", remote=SELF)
 
 
 def clients(services: Iterable[Service], offered: Iterable[str]) -> frozenset[Rule]:
-    """What clients send to these Services, or are about to. `offered`: the families of addresses that there are."""
+    """What clients send to Services that have ports. `offered`: the families of addresses that there are."""
     there = tuple(offered)
     return frozenset(
         Rule("ingress", wish.family, key.protocol.lower(), key.port, key.port)
         for each in services
-        if mapping.mapped(each)
         for wish in wishes.wished(each, there)
         for key in shares.keys(each)
     )

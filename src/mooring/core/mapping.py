@@ -3,16 +3,17 @@
 has ours = it bears our managed mark, our finalizer, or the id of a port that is ours.
 bound    = it bears both our managed mark and our finalizer: nobody can make it vanish without us.
 
-leg      = one address that it is to have: of a family, with the port that it names for it.
+leg      = one address that it is to have: of a family, with the port that it has for it (`having.py`).
 
 can be managed  has ours  shows                every leg's port  ->  next step
 --------------  --------  -------------------  ----------------      ---------
 yes             no        somebody's address   -                     nothing: somebody else serves it
 yes             -         -                    -, not bound          manage: mark and finalizers
 yes             bound     somebody's address   none                  nothing: it is not ours to change
+yes             bound     its address          fit, not named        annotate: somebody took its annotation away
 yes             bound     its address          its floating IP off   put the floating IP back
+yes             bound     its address          not as wished now     what is wished for is made first, if it has to be
 yes             bound     what it cannot keep  none, or unfit        take the addresses back
-yes             bound     what is free for it  none                  annotate: its annotations were lost
 yes             bound     nothing else         wish refused          nothing, and why
 yes             bound     nothing else         none, or unfit        the first that fit, else new ones; annotate
 yes             bound     -                    fit, not to be lost   keep the floating IP, or no longer
@@ -27,9 +28,9 @@ no              yes       -                    -, still served       push to the
 no              yes       -                    -                     let go: mark and finalizers
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from mooring.core import claims, shares
 from mooring.core.wishes import IPV4, Refused, Wish
@@ -44,13 +45,13 @@ class Leg(Struct, frozen=True):
 
     wish: Wish
     port: PortId | None = None
-    """The port of ours of this family that it names."""
+    """The port of ours of this family that it names; where it names none, the one whose address it shows."""
     fits: bool = False
     """That port can be reached, is what it wished for, and nobody before it has what it wants on it."""
+    holds: bool = False
+    """It fits but for what its owner wishes by now, and shows its address: that stays until there is another."""
     candidate: PortId | None = None
     """The first port of ours that is free for it."""
-    recalled: str = ""
-    """The address of that candidate, where it is one that it shows: it lost its annotations, and nothing else."""
     address: str = ""
     """The address at which its port is reached from outside."""
     inner: str = ""
@@ -66,9 +67,13 @@ class Leg(Struct, frozen=True):
     taken_off: FloatingIpId | None = None
     """The floating IP whose address it shows, and that somebody took off its port."""
     refused: Refused | None = None
-    """What it asks for can be granted nowhere; what it has, it keeps."""
+    """Why it does not get what it asks for, and keeps what it has."""
     retired: bool = False
     """Its port is kept for those who have it, and given to nobody else."""
+
+    def kept(self) -> "Leg":
+        """As it is when it gets nothing else."""
+        return structs.replace(self, fits=True, holds=False, candidate=None, refused=self.denied)
 
 
 class Seen(Struct, frozen=True):
@@ -92,7 +97,7 @@ class Seen(Struct, frozen=True):
     refused: tuple[str, str] | None = None
     """Why a live gateway does not serve it, and what to do."""
     endpoints: bool = True
-    """Every port of it has an endpoint to send packets to."""
+    """A port of it has an endpoint to send packets to."""
     remarks: tuple[Verdict, ...] = ()
     """What else is to be told of where its packets go."""
     ip_mode: str = "Proxy"
@@ -111,6 +116,23 @@ class Seen(Struct, frozen=True):
     @property
     def denied(self) -> Refused | None:
         return next((each.denied for each in self.legs if each.denied and not each.fits), None)
+
+    @property
+    def new(self) -> list[Wish]:
+        """The addresses that have to be made for it."""
+        return [each.wish for each in self.legs if not each.fits and each.candidate is None]
+
+    @property
+    def held(self) -> bool:
+        """What it shows, if anything, stays for now: nothing, or not before there is something in its place."""
+        waits = bool(self.new) and self.denied is None
+        stays = (each for each in self.legs if each.fits or (waits and each.holds))
+        return {each.address for each in stays}.issuperset(_shown(self.service))
+
+    @property
+    def in_vain(self) -> bool:
+        """It asks for what it cannot have, be it that it keeps something else: it has to hear when that is free."""
+        return self.denied is not None or any(each.refused for each in self.legs)
 
 
 def why_not(service: Service) -> Reason | None:
@@ -159,7 +181,7 @@ MOST_NAMED = 8
 """Ports. We write one for each family; what somebody writes behind that is not read."""
 
 
-def ports_of(service: Service) -> tuple[PortId, ...]:
+def named_ports(service: Service) -> tuple[PortId, ...]:
     """The ports that it names. What stands in a Service of another class, which we do not hold, says nothing to us."""
     named = service.metadata.annotations.get(names.PORT, "").split(",", MOST_NAMED)[:MOST_NAMED]
     return () if strange(service) else tuple(PortId(each.strip()) for each in named if each.strip())
@@ -167,7 +189,7 @@ def ports_of(service: Service) -> tuple[PortId, ...]:
 
 def held(service: Service) -> frozenset[PortId]:
     """Of addresses that an operator lists: those that it names and shows. The status is for controllers to write."""
-    return frozenset(ports_of(service)).intersection(_shown(service)) if bound(service) else frozenset()
+    return frozenset(named_ports(service)).intersection(_shown(service)) if bound(service) else frozenset()
 
 
 def says_retired(service: Service) -> bool:
@@ -181,23 +203,9 @@ def strange(service: Service) -> bool:
     return of_another_class(service) and names.FINALIZER not in service.metadata.finalizers
 
 
-def mapped(service: Service) -> bool:
-    """Whether the gateways should serve it, given that its port fits."""
-    return can_be_managed(service) and bool(ports_of(service))
-
-
 def precedence(service: Service) -> tuple[bool, str, Name]:
     """Of two Services that claim the same, the one that the world already knows keeps it, then the older one."""
     return not _shown(service), service.metadata.creation_timestamp or "", service.name
-
-
-def known_by(service: Service, reached: Callable[[PortId], str | None]) -> tuple[PortId, ...]:
-    """Of the ports that it names those whose addresses it shows. Everybody can name a port; controllers write a status.
-
-    `reached`: at which address a port is.
-    """
-    shown = _shown(service)
-    return tuple(port for port in ports_of(service) if reached(port) in shown)
 
 
 def next_step(seen: Seen) -> steps.Step:
@@ -208,7 +216,15 @@ def next_step(seen: Seen) -> steps.Step:
         return steps.Rest(Reason.FOREIGN_ADDRESS)
     if not bound(service):
         return steps.Manage()
+    if lost := _lost_from_annotation(seen):
+        return steps.Annotate(lost)
     return _publish(seen) if seen.fits else _find_ports(seen)
+
+
+def _lost_from_annotation(seen: Seen) -> tuple[PortId, ...]:
+    """What it has, if its annotation names nothing of it: whatever else it waits for, that is put right first."""
+    has = tuple(each.port for each in seen.legs if each.port and (each.fits or each.holds))
+    return has if set(has).isdisjoint(named_ports(seen.service)) else ()
 
 
 def _publish(seen: Seen) -> steps.Step:
@@ -220,7 +236,7 @@ def _publish(seen: Seen) -> steps.Step:
     if not _as_published(seen):
         return steps.Publish(seen.addresses)
     ports = tuple(each.port for each in seen.legs if each.port)
-    return steps.Rest(Reason.PROGRAMMED) if ports_of(seen.service) == ports else steps.Annotate(ports)
+    return steps.Rest(Reason.PROGRAMMED) if named_ports(seen.service) == ports else steps.Annotate(ports)
 
 
 def _find_ports(seen: Seen) -> steps.Step:
@@ -228,13 +244,11 @@ def _find_ports(seen: Seen) -> steps.Step:
     for leg in seen.legs:
         if leg.port is not None and leg.taken_off is not None:
             return steps.PutBack(leg.port, leg.taken_off)
-    kept = (*seen.addresses, *(each.recalled for each in seen.legs))
-    if set(_shown(seen.service)).difference(kept):
+    if not seen.held:
         return steps.Rest(Reason.FOREIGN_ADDRESS) if foreign(seen) else steps.Clear()
     if seen.denied is not None:
         return steps.Rest(seen.denied.reason)
-    new = [leg.wish for leg in seen.legs if not leg.fits and leg.candidate is None]
-    if new:
+    if new := seen.new:
         wish = min(new, key=lambda each: not each.address)  # what may be refused comes first: nothing is made in vain
         return steps.MakePort(wish.family, wish.address, wish.subnet, wish.floating_network)
     found = (each.port if each.fits else each.candidate for each in seen.legs)
@@ -259,7 +273,7 @@ def _leave(seen: Seen, reason: Reason) -> steps.Step:
         return steps.Clear()
     if has_conditions(service) and not service.deleting and not addressed_to_us(service):
         return steps.Tell(())  # what it shows, if anything, is somebody else's
-    if seen.port_is_ours or (ports_of(service) and marked(service)):
+    if seen.port_is_ours or (named_ports(service) and marked(service)):
         return _to_keep(seen) or steps.Forget()
     if not marked(service):
         return steps.Rest(reason)

@@ -1,7 +1,7 @@
 """The one picture that all decisions about Services are made from: who has what, what is free, what is to be served.
 
 The controller keeps it up to date as things change; `mooring why` and `mooring plan` paint it once from what they find.
-Whose a port is, is told by the Services' annotations and by nothing else.
+Whose a port is, is told by the Services' annotations; where somebody took these away, by the addresses that they show.
 """
 
 import itertools
@@ -17,6 +17,7 @@ from mooring.core import (
     endpoints,
     gateway_document,
     grants,
+    having,
     heard,
     layers,
     mapping,
@@ -65,6 +66,7 @@ class Picture:
         self._public: frozenset[str] = frozenset()
         self._made: dict[Name, _Made] = {}
         self._shown: dict[Name, tuple[str, ...]] = {}
+        self._granted: dict[Name, tuple[PortId, ...]] = {}
         self.changes = Changes()
 
     def offer(self) -> None:
@@ -82,7 +84,7 @@ class Picture:
         """Take in what a Service says of itself."""
         self._shown[service.name] = tuple(each.ip for each in service.status.load_balancer.ingress)
         self._hold(service)
-        self.give(service, mapping.ports_of(service))
+        self.give(service, self.ports_of(service))
 
     def _hold(self, service: Service) -> None:
         """What it has of a list stays, be it that it is listed no more."""
@@ -99,19 +101,40 @@ class Picture:
         ordered = sorted(services, key=mapping.precedence)
         for each in ordered:
             self._hold(each)
-            self._give(each, mapping.known_by(each, self.addresses.public), shares.given(each))
+            self._give(each, self._known_by(each), shares.given(each))
         for each in ordered:
-            self.give(each, mapping.known_by(each, self.addresses.public))
+            self.give(each, self._known_by(each))
         for each in sorted(ordered, key=self._shows_what_is_there):
             self.claim(each)
+
+    def _known_by(self, service: Service) -> list[PortId]:
+        """Of its ports those whose addresses it shows. Everybody can name a port; controllers write a status."""
+        shown = {each.ip for each in service.status.load_balancer.ingress}
+        return [each for each in self.ports_of(service) if self.addresses.public(each) in shown]
+
+    def ports_of(self, service: Service) -> tuple[PortId, ...]:
+        """The ports that it has, by what it says."""
+        said = having.ports_of(service, self.addresses)
+        return tuple(each for each in said if self._may_name(service, each)) if self.addresses.place.static else said
+
+    def _may_name(self, service: Service, port: PortId) -> bool:
+        """Everybody can name an address of a list. It counts if we gave it, or if it may be asked for."""
+        address = self.addresses.public(port) or ""
+        shown = {each.ip for each in service.status.load_balancer.ingress}
+        given = address in shown or port in self._granted.get(service.name, ())
+        return given or self._not_allowed(service, Wish(self.addresses.family(port) or "", address)) is None
 
     def _shows_what_is_there(self, service: Service) -> bool:
         """Whether an address that it shows is that of a port, or it shows none."""
         shown = [each.ip for each in service.status.load_balancer.ingress]
         return not shown or any(self.addresses.reached_at(each) for each in shown)
 
-    def give(self, service: Service, ports: Iterable[PortId]) -> None:
+    def grant(self, service: Service, ports: tuple[PortId, ...]) -> None:
         """What a Service is about to be given is nobody else's from now on."""
+        self._granted[service.name] = ports
+        self.give(service, ports)
+
+    def give(self, service: Service, ports: Iterable[PortId]) -> None:
         self._give(service, ports, shares.wanted(service))
 
     def _give(self, service: Service, ports: Iterable[PortId], share: Share) -> None:
@@ -131,6 +154,7 @@ class Picture:
         self._allocations.release(name)
         self._made.pop(name, None)
         self._shown.pop(name, None)
+        self._granted.pop(name, None)
 
     def used(self) -> frozenset[PortId]:
         """The ports that somebody has."""
@@ -142,7 +166,7 @@ class Picture:
 
     def forwards(self, service: Service, known: Known) -> tuple[Forward, ...]:
         """What the gateways should serve for a Service."""
-        if not mapping.mapped(service):
+        if not mapping.can_be_managed(service):
             return ()
         addresses = tuple(self.addresses.address(each) or "" for each in self._served_at(service))
         return self._forwards(service, known, addresses)
@@ -165,14 +189,14 @@ class Picture:
         return Seen(
             service,
             self._legs(service),
-            port_is_ours=any(port in self.addresses.ports for port in mapping.ports_of(service)),
+            port_is_ours=any(port in self.addresses.ports for port in mapping.named_ports(service)),
             shows_ours=self._lost(service)
             or mapping.says_retired(service)
             or any(each.ip in self._public for each in service.status.load_balancer.ingress),
             served=gateways.serve(service, wanted),
             live=gateways.live,
             holder=gateways.holder,
-            endpoints=all(each.backends for each in wanted),
+            endpoints=not wanted or any(each.backends for each in wanted),
             left_out=(
                 *(endpoints.left_out(known.slices) if layer == "pod" else ()),
                 *heard.left_out(gateways, service),
@@ -190,7 +214,7 @@ class Picture:
 
         If so many are gone at once, it is rather that we are shown something else: another project, another cluster.
         """
-        named, known = mapping.ports_of(service), self.addresses.ports.keys()
+        named, known = mapping.named_ports(service), self.addresses.ports.keys()
         if not named or not mapping.bound(service) or not known.isdisjoint(named):
             return False
         used = self._allocations.used()
@@ -199,9 +223,8 @@ class Picture:
 
     def _legs(self, service: Service) -> tuple[Leg, ...]:
         hopeless, named = self._hopeless(service), self._named(service)
-        return self._room(
-            [self._leg(service, wish, named.get(wish.family), hopeless) for wish in self._wishes(service)]
-        )
+        legs = [self._leg(service, wish, named.get(wish.family), hopeless) for wish in self._wishes(service)]
+        return tuple(each.kept() if each.holds and each.denied else each for each in self._room(legs))
 
     def _hopeless(self, service: Service) -> Refused | None:
         """Why what it asks for can be granted nowhere."""
@@ -216,17 +239,16 @@ class Picture:
         for wish in wishes.wished(service, self._families(service)):
             yield choices.chosen(service, wish, self.addresses.place.choices)
 
-    def _room(self, legs: list[Leg]) -> tuple[Leg, ...]:
+    def _room(self, legs: list[Leg]) -> list[Leg]:
         """Who needs new addresses is denied all where there is no room for them: none is made in vain."""
         new = [each for each in legs if not (each.fits or each.candidate or each.denied)]
         denied = room.refused(self.addresses, [each.wish for each in new])
-        return tuple(msgspec.structs.replace(each, denied=denied) if denied and each in new else each for each in legs)
+        return [msgspec.structs.replace(each, denied=denied) if denied and each in new else each for each in legs]
 
     def _leg(self, service: Service, wish: Wish, port: PortId | None, hopeless: Refused | None) -> Leg:
         known = self.addresses
-        kept = hopeless is not None and port in mapping.known_by(service, known.public)
-        granted = port is not None and (kept or grants.granted(known, port, wish))
-        fits = port is not None and granted and self._fits(service, port)
+        its = port is not None and self._fits(service, port)
+        fits = its and port is not None and grants.granted(known, port, wish)
         asked = known.reached_at(wish.address) if wish.address else None
         candidate = None if fits else self._candidate(service, wish, asked)
         taken = self._taken(service, asked) if asked else None if fits or candidate else grants.not_listed(known, wish)
@@ -234,8 +256,8 @@ class Picture:
             wish,
             port,
             fits=fits,
+            holds=its and not fits and port in self._known_by(service),
             candidate=candidate,
-            recalled=(known.public(candidate) or "") if candidate and candidate in self._recalled(service) else "",
             address=(known.public(port) or "") if port else "",
             inner=(known.address(port) or "") if port else "",
             rival=self._rival(service, port) if port else None,
@@ -265,7 +287,7 @@ class Picture:
         return Beside(
             service.metadata.namespace,
             frozenset(itertools.chain.from_iterable(self._shown.values())),
-            self._allocations.used().difference(mapping.ports_of(service)),
+            self._allocations.used().difference(self.ports_of(service)),
         )
 
     def asked_for(self, services: Iterable[Service]) -> frozenset[PortId]:
@@ -292,20 +314,21 @@ class Picture:
     def _families(self, service: Service) -> frozenset[str]:
         """Of which families it can have addresses; what it has of a list, it keeps."""
         known = self.addresses
-        kept = (known.family(each) for each in mapping.ports_of(service) if each in known.ports and known.retired(each))
+        kept = (known.family(each) for each in self.ports_of(service) if each in known.ports and known.retired(each))
         return known.place.families.union(each for each in kept if each)
 
     def _named(self, service: Service) -> dict[str, PortId]:
-        """By family the first port of ours that a Service names."""
+        """By family the first port of ours that a Service has, by what it says."""
         found: dict[str, PortId] = {}
-        for port in mapping.ports_of(service):
+        for port in self.ports_of(service):
             if family := self.addresses.family(port):
                 found.setdefault(family, port)
         return found
 
     def _served_at(self, service: Service) -> list[PortId]:
         """The ports that it has. Who lost a floating IP is served for as long as it shows it: it may be put back."""
-        shows, named = bool(service.status.load_balancer.ingress), self._named(service).values()
+        shows = bool(service.status.load_balancer.ingress)
+        named = self._named(service).values()
         return [each for each in named if self._fits(service, each) or (shows and self._undisputed(service, each))]
 
     def _fits(self, service: Service, port: PortId) -> bool:
@@ -314,11 +337,6 @@ class Picture:
 
     def _undisputed(self, service: Service, port: PortId) -> bool:
         return self._allocations.fits(port, self._wanted(service), service.name)
-
-    def _recalled(self, service: Service) -> list[PortId]:
-        """Of who names no port, those whose addresses it shows: only controllers write a status."""
-        shown = (each.ip for each in service.status.load_balancer.ingress if not mapping.ports_of(service))
-        return [port for each in shown if (port := self.addresses.reached_at(each))]
 
     def _rival(self, service: Service, port: PortId) -> Name | None:
         return self._allocations.rival(port, self._wanted(service), service.name)
@@ -334,7 +352,7 @@ class Picture:
         if wish.address:
             return asked if asked in self._offered and grants.granted(self.addresses, asked, wish) else None
         origin = self.addresses.place.origin(wish)
-        for claimed in (*self._allocations.ports_of(service.name), *self._recalled(service)):
+        for claimed in self._allocations.ports_of(service.name):
             if claimed in self._offered and self.addresses.origin(claimed) == origin and self._fits(service, claimed):
                 return claimed
         return self._allocations.first_fit(self._wanted(service), origin)

@@ -4,6 +4,8 @@ import ipaddress
 import re
 from functools import lru_cache
 
+from mooring.core import quoting
+
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 NOBODY = ipaddress.ip_network("0.0.0.0/8")
@@ -32,9 +34,9 @@ def of_a_host(text: str) -> Address:
     try:
         found = parsed(text)
     except ValueError:
-        raise ValueError(f"{text!r} is not an address") from None
+        raise ValueError(f"{quoting.quoted(text)} is not an address") from None
     if str(found) != text:
-        raise ValueError(f"{text!r} has to be written {found}")
+        raise ValueError(f"{quoting.quoted(text)} has to be written {found}")
     if found.is_unspecified or found.is_loopback or found.is_multicast or found in NOBODY or found == EVERYBODY:
         raise ValueError(f"{text} is not an address of one host in a network")
     return found
@@ -44,5 +46,5 @@ def of_a_host(text: str) -> Address:
 def parsed(text: str) -> Address:
     """ValueError, if it is not an address. Python also takes an IPv6 address with a zone, which may be any text."""
     if "%" in text:
-        raise ValueError(f"{text!r} is not an address: nothing may stand behind it")
+        raise ValueError(f"{quoting.quoted(text)} is not an address: nothing may stand behind it")
     return ipaddress.ip_address(text)

@@ -111,7 +111,7 @@ def _served(survey: Survey) -> Iterator[Deed]:
 
 def _named(survey: Survey) -> Iterator[Deed]:
     for service in _services(survey):
-        if mapping.ports_of(service) and (mapping.marked(service) or survey.seen(service).port_is_ours):
+        if mapping.named_ports(service) and (mapping.marked(service) or survey.seen(service).port_is_ours):
             yield Deed(str(service.name), Forget(), service)
 
 

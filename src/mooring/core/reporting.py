@@ -33,7 +33,6 @@ from mooring.model.steps import Rest, Step, Tell
 
 LEAVING = {Reason.ENDING, Reason.NOT_LOAD_BALANCER, Reason.OTHER_CLASS, Reason.OPTED_OUT}
 PASSING = {Reason.NO_ADDRESS_YET, Reason.PORT_TAKEN, Reason.WAITING_FOR_ADDRESS, Reason.WAITING_FOR_GATEWAYS}
-REMARKS = {Reason.ADDRESS_RETIRED, Reason.BAD_ENDPOINT, Reason.CLIENT_HIDDEN, Reason.NETWORK_POLICY}
 NOT_RUNNING = {Vrrp.FAULT, Vrrp.STOPPED}
 ANY_ADDRESS = {"IPv4": "0.0.0.0", "IPv6": "::"}  # noqa: S104 - nobody listens there: it stands for its family
 CLOSE = 3
@@ -126,7 +125,7 @@ def close_to(wanted: Name, known: Iterable[Name]) -> tuple[Name, ...]:
 
 def _service(survey: Survey, service: Service, step: Step | None) -> ServiceReport:
     verdicts = survey.verdicts(service)
-    telling = next((each for each in verdicts if _mark(each) != "ok"), verdicts[-1] if verdicts else None)
+    telling = _worst(verdicts) or (verdicts[-1] if verdicts else None)
     return ServiceReport(
         namespace=service.name.namespace,
         name=service.name.name,
@@ -138,31 +137,34 @@ def _service(survey: Survey, service: Service, step: Step | None) -> ServiceRepo
 
 
 def _state(survey: Survey, service: Service, verdicts: tuple[Verdict, ...], step: Step | None) -> State:
-    """From the first verdict that is not quite well, as each stands for one row.
+    """From the worst verdict, as each stands for one row.
 
     verdict                step            ->  state
     -------                ----                -----
     all are well           rest, or tell       served
     all are well           another             waiting: they are about to be carried out
     no endpoints           -                   refusing
-    endpoints left out     -                   served, by the others
-    a word on the source   -                   served
+    well, and worth a look -                   served
     it comes by itself     -                   waiting
     not ours any more      -                   waiting, while it has something of ours; else other
     something else         -                   stuck
     """
     if survey.picture is None and mapping.can_be_managed(service):
         return "unknown"
-    reason = next((each.reason for each in verdicts if _mark(each) != "ok"), None)
-    if reason is None:
+    worst = _worst(verdicts)
+    if worst is None:
         return "served" if isinstance(step, Rest | Tell) else "waiting"
-    if reason in LEAVING:
+    if worst.reason in LEAVING:
         return "waiting" if survey.ours(service) else "other"
-    if reason is Reason.NO_ENDPOINTS:
-        return "refusing"
-    if reason in REMARKS:
-        return "served"
-    return "waiting" if reason in PASSING else "stuck"
+    if worst.well:
+        return "refusing" if worst.reason is Reason.NO_ENDPOINTS else "served"
+    return "waiting" if worst.reason in PASSING else "stuck"
+
+
+def _worst(verdicts: Iterable[Verdict]) -> Verdict | None:
+    """What its state is told by: what is not well, then what is refused to clients, then what is worth a look."""
+    found = (each for each in verdicts if _mark(each) != "ok")
+    return min(found, key=lambda each: (each.well, each.reason is not Reason.NO_ENDPOINTS), default=None)
 
 
 def _mark(verdict: Verdict) -> Mark:
@@ -257,7 +259,7 @@ def addresses(survey: Survey) -> Iterator[AddressReport]:
         return
     carried: dict[str, list[Carried]] = {}
     for service in survey.services.values():
-        for port in mapping.ports_of(service) if mapping.mapped(service) else ():
+        for port in view.ports_of(service) if mapping.can_be_managed(service) else ():
             carried.setdefault(port, []).append(Carried(str(service.name), _ports(service)))
     going = frozenset(view.addresses.going())
     for port in sorted(view.addresses.ports):
@@ -277,12 +279,12 @@ def _ports(service: Service) -> tuple[str, ...]:
 def _endpoints(survey: Survey, service: Service) -> EndpointsReport:
     known = survey.known_of(service)
     layer = layers.of_service(service, survey.sights.owned.place.layer if survey.sights.owned else "pod")
-    every = [endpoint for each in known.slices for endpoint in each.endpoints or ()]
+    every = [(each.address_type, endpoint) for each in known.slices for endpoint in each.endpoints or ()]
     address = ANY_ADDRESS[wishes.families(service)[0]]
     return EndpointsReport(
         slices=len(known.slices),
         endpoints=len(every),
-        ready=sum(endpoints.ready(each) for each in every),
+        ready=sum(family in endpoints.FAMILIES and endpoints.ready(each) for family, each in every),
         ports=tuple(
             PortEndpoints(f"{each.port}/{each.protocol}", len(backends.of_port(service, each, address, known, layer)))
             for each in service.spec.ports

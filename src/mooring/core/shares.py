@@ -35,13 +35,18 @@ def given(service: Service) -> Share:
     had = {key for each in service.status.load_balancer.ingress for key in each.ports}
     if not had:
         return want
-    company = (each.message for each in service.status.conditions if each.type == names.SHARED)
-    return Share(tuple(key for key in want.keys if key in had), next(company, ""))
+    company = next((each.message for each in as_told(service)), "")
+    return Share(tuple(key for key in want.keys if key in had), company)
 
 
 def told(service: Service) -> bool:
     """Whether its status tells the ports that it wants, or none at all: not every server keeps them."""
     return all(each.ports in {(), keys(service)} for each in service.status.load_balancer.ingress)
+
+
+def as_told(service: Service) -> tuple[Condition, ...]:
+    """What it says by now of those with whom it shares."""
+    return tuple(each for each in service.status.conditions if each.type == names.SHARED)
 
 
 def condition(service: Service) -> tuple[Condition, ...]:

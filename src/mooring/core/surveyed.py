@@ -11,7 +11,18 @@ from functools import cached_property
 import msgspec
 from msgspec import Struct
 
-from mooring.core import claims, cleaning, endpoints, explaining, gateway_document, heard, mapping, nodes, probing
+from mooring.core import (
+    claims,
+    cleaning,
+    endpoints,
+    explaining,
+    gateway_document,
+    having,
+    heard,
+    mapping,
+    nodes,
+    probing,
+)
 from mooring.core.addresses import Addresses, Place
 from mooring.core.backends import Known
 from mooring.core.cleaning import CleaningStep, Doom, Remove
@@ -196,13 +207,18 @@ class Survey:
             tuple(self._policies.get(service.metadata.namespace, ())),
         )
 
+    def mapped(self, service: Service) -> bool:
+        """Whether the gateways should serve it, given that its port fits; by what it names, where no more is known."""
+        known = self.picture.addresses if self.picture else None
+        return having.mapped(service, known) if known else bool(mapping.named_ports(service))
+
     def ours(self, service: Service) -> bool:
         """Whether its owner means us, or it has something of ours still."""
         ports: Mapping[PortId, Port] = self.picture.addresses.ports if self.picture else {}
         return (
             mapping.addressed_to_us(service)
             or mapping.marked(service)
-            or not ports.keys().isdisjoint(mapping.ports_of(service))
+            or not ports.keys().isdisjoint(mapping.named_ports(service))
         )
 
     def seen(self, service: Service, view: Picture | None = None) -> Seen:
@@ -252,7 +268,7 @@ class Survey:
             seen = self.seen(service, view)
             step = found[service.name] = explaining.decide(seen, _trouble(seen))
             if isinstance(step, Annotate):
-                view.give(service, step.ports)
+                view.grant(service, step.ports)
         return found
 
     @property

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from mooring.core import mapping, mark, reporting
+from mooring.core import mark, reporting
 from mooring.core.surveyed import Survey
 from mooring.model.cloud import Port, PortId
 from mooring.model.gateway import Counted, Vrrp
@@ -160,7 +160,7 @@ def _marked(description: str | None) -> str:
 
 def _in_kubernetes(survey: Survey, what: str) -> Iterator[str]:
     for service in survey.services.values():
-        if what in {each.ip for each in service.status.load_balancer.ingress} and not mapping.mapped(service):
+        if what in {each.ip for each in service.status.load_balancer.ingress} and not survey.mapped(service):
             yield f"Service {service.name} shows it, and is not served by Mooring"
         if what in {service.spec.cluster_ip, *service.spec.cluster_ips}:
             yield f"It is the cluster IP of Service {service.name}"

@@ -3,11 +3,12 @@
 A wish is granted or refused with a reason; nobody gets something else in silence.
 """
 
+import hashlib
 from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from mooring.core import annotations, plain_address, ranges
+from mooring.core import annotations, plain_address, quoting, ranges
 from mooring.model import names
 from mooring.model.cloud import NetworkId, SubnetId
 from mooring.model.kubernetes import Service
@@ -18,7 +19,7 @@ MORE_PAIRS = (
     "Raise max_allowed_address_pair in Neutron, and addresses.pairs_limit with it; or let Services share addresses, or "
     "delete some"
 )
-
+LONGEST_KEY = 253
 MORE_QUOTA = "Ask for a larger quota of the OpenStack project, or free what it has and does not need"
 
 
@@ -45,7 +46,7 @@ def wished(service: Service, offered: Iterable[str]) -> tuple[Wish, ...]:
     wanted, there = families(service), frozenset(offered)
     if service.spec.ip_family_policy == "PreferDualStack":
         wanted = tuple(each for each in wanted if each in there) or wanted
-    asked = {family_of(each): each for each in _asked_for(service) if _address(each)}
+    asked = {family_of(each): each for each in _asked_for(service) if not _wrong(each)}
     return tuple(Wish(each, asked.get(each, "")) for each in wanted)
 
 
@@ -58,8 +59,8 @@ def refused(service: Service, offered: Iterable[str]) -> Refused | None:
     asked = tuple(_asked_for(service))
     ask = ASK.format(annotations.spelled(service, names.ADDRESSES))
     for each in asked:
-        if not _address(each):
-            return Refused(f"It asks for the address {each!r:.60}, which is none", ask)
+        if wrong := _wrong(each):
+            return Refused(f"It asks for the address {quoting.quoted(each)}, which {wrong}", ask)
         if ranges.nobodys(each):
             return Refused(f"It asks for {each}, which no Service can have", ask)
         if family_of(each) not in wanted:
@@ -74,7 +75,7 @@ def unclear(service: Service) -> Refused | None:
     said = annotations.said(service, names.KEEP)
     if said.lower() in {"", "true", "false"}:
         return None
-    fact = f"Its annotation {annotations.spelled(service, names.KEEP)} says {said!r:.60}"
+    fact = f"Its annotation {annotations.spelled(service, names.KEEP)} says {quoting.quoted(said)}"
     return Refused(fact, 'Write "true" or "false" there, or take the annotation away', Reason.BAD_ANNOTATION)
 
 
@@ -83,8 +84,9 @@ def families(service: Service) -> tuple[str, ...]:
 
 
 def key(service: Service) -> str:
-    """Services that share an address have the same, if they have one."""
-    return annotations.said(service, names.SHARING_KEY)
+    """Services that share an address have the same, if they have one. Of a long one, its digest: it is told as this."""
+    said = annotations.said(service, names.SHARING_KEY)
+    return said if len(said) <= LONGEST_KEY else hashlib.sha256(said.encode()).hexdigest()
 
 
 def keeps(service: Service) -> bool:
@@ -107,12 +109,13 @@ def _asked_for(service: Service) -> Iterator[str]:
     yield from dict.fromkeys(each.strip() for each in (*annotated, service.spec.load_balancer_ip) if each.strip())
 
 
-def _address(text: str) -> bool:
-    """Whether a text is an address, written as everybody writes it: it is compared as text."""
+def _wrong(text: str) -> str:
+    """Why a text is no address as everybody writes it; nothing, if it is one. It is compared as text."""
     try:
-        return str(plain_address.parsed(text)) == text
+        usual = str(plain_address.parsed(text))
     except ValueError:
-        return False
+        return "is none"
+    return "" if usual == text else f"has to be written as {usual}"
 
 
 ASK = "Put right spec.loadBalancerIP and annotation {}: one address for each family, in its usual form"

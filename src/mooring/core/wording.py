@@ -37,15 +37,21 @@ PHRASES: dict[type[AnyStep], tuple[str, str]] = {
 """What was done, and what would be done."""
 
 
+UNTOLD = ("conditions taken away", "take its conditions away")
+"""Of a Service that is to say nothing more."""
 HELD_BACK = "clean-up stopped: nobody needs these, and they are too many at once"
 
 
 def done(step: AnyStep) -> str:
-    return PHRASES[type(step)][0]
+    return _phrases(step)[0]
 
 
 def to_do(step: AnyStep) -> str:
-    return PHRASES[type(step)][1]
+    return _phrases(step)[1]
+
+
+def _phrases(step: AnyStep) -> tuple[str, str]:
+    return UNTOLD if step == steps.Tell(()) else PHRASES[type(step)]
 
 
 def details(step: AnyStep) -> dict[str, str]:

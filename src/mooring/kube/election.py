@@ -31,6 +31,9 @@ from mooring.kube.store import Store
 from mooring.model.kubernetes import Lease, LeaseSpec, Meta, Name
 from mooring.model.names import EPOCH
 
+MOST_DIGITS = 14
+"""Of an epoch: one less than a gateway takes."""
+
 
 class Term:
     """The time for which this process leads. `held` is the question before every write.
@@ -323,6 +326,9 @@ class Election:
 
 
 def epoch_of(lease: Lease | None) -> int:
-    """The epoch of a Lease's last term. Text of others in our annotation counts as none."""
+    """The epoch of a Lease's last term. Text of others in our annotation counts as none.
+
+    So does a number with nothing above it that a gateway would take: who leads next goes by the gateways' own.
+    """
     text = lease.metadata.annotations.get(EPOCH, "") if lease else ""
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else 0  # noqa: PLR2004 - an honest number
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS else 0

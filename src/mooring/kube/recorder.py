@@ -2,8 +2,8 @@
 
 The first telling of something makes an Event; the same again within the time that a series lasts only counts: the
 first repetition is written at once, further ones together, once a minute. What could not be written is tried again
-after a minute. Each object has a budget, so that one that fails all day does not bury the others. While nothing can be
-written, what waits longest is dropped.
+after a minute; what the API server will never take is given up at once, and told. Each object has a budget, so that one
+that fails all day does not bury the others. While nothing can be written, what waits longest is dropped.
 """
 
 import asyncio
@@ -20,6 +20,7 @@ from mooring.kube.kinds import EVENTS
 from mooring.model.kubernetes import Event, EventSeries, Meta, Name, ObjectReference
 
 LONGEST_NOTE = 1024
+"""In bytes, which is how the API server counts."""
 SERIES_SECONDS = 600.0
 WRITE_SECONDS = 60.0
 BURST = 25
@@ -60,21 +61,27 @@ class _Budget(Struct):
 
 
 class Recorder:
-    """Writes events in the background: `run` is a task of its own. `dropped` counts what was not written."""
+    """Writes events in the background: `run` is a task of its own. `dropped` counts what was not written.
 
-    def __init__(
+    `refused` is told what the API server will not take.
+    """
+
+    def __init__(  # noqa: PLR0913 - who tells, where to, and when
         self,
         api: Api,
         controller: str,
         instance: str,
         clock: Callable[[], datetime],
         chance: random.Random,
+        *,
+        refused: Callable[[Told, errors.KubeError], None] = lambda _told, _why: None,
     ) -> None:
         self._api = api
         self._controller = controller
         self._instance = instance
         self._clock = clock
         self._chance = chance
+        self._refused = refused
         self._series: dict[Told, _Series] = {}
         self._pending: dict[Told, _Series] = {}
         self._budgets: dict[str, _Budget] = {}
@@ -83,7 +90,7 @@ class Recorder:
 
     def tell(self, told: Told) -> None:
         now = self._now()
-        told = msgspec.structs.replace(told, note=told.note[:LONGEST_NOTE])
+        told = msgspec.structs.replace(told, note=_cut(told.note))
         self._forget(now)
         series = self._series.pop(told, None) or self._pending.get(told)
         if series is None:
@@ -134,7 +141,8 @@ class Recorder:
             self._give_up(told, series, count)
         except errors.TooManyRequests as error:
             self._give_up(told, series, count, at_least=error.retry_after or 0.0)
-        except (errors.AlreadyExists, errors.Invalid, errors.Forbidden):
+        except (errors.AlreadyExists, errors.Invalid, errors.Forbidden) as error:
+            self._refused(told, error)
             series.tries = TRIES
             self._give_up(told, series, count)
         except errors.KubeError:
@@ -200,3 +208,8 @@ class Recorder:
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
+
+
+def _cut(note: str) -> str:
+    """As much of a note as an event can have, and no half of a character."""
+    return note.encode()[:LONGEST_NOTE].decode(errors="ignore")

@@ -30,7 +30,8 @@ once = sys.intern
 NO_TEXTS: dict[str, str] = {}
 OURS = "openstack.org/"
 """Begins every annotation of ours."""
-ALIKE = frozenset(each for alike in names.ALIKE.values() for each in alike)
+OF_OTHERS = frozenset({*(each for alike in names.ALIKE.values() for each in alike), names.SOURCE_RANGES})
+"""Annotations that are not ours, and that are read."""
 
 
 def service(each: Service) -> Service:
@@ -45,7 +46,7 @@ def service(each: Service) -> Service:
 
 
 def _says_something(annotation: str) -> bool:
-    return annotation.startswith(OURS) or annotation in ALIKE
+    return annotation.startswith(OURS) or annotation in OF_OTHERS
 
 
 def endpoint_slice(each: EndpointSlice) -> EndpointSlice:

@@ -36,6 +36,8 @@ FOUND_TAG = "mooring-found"
 NAMESPACE_TAG = "mooring-namespace:"
 """Begins the tag on a floating IP that is kept: for whom."""
 
+SOURCE_RANGES = "service.beta.kubernetes.io/load-balancer-source-ranges"
+"""Kubernetes' own, from before there was spec.loadBalancerSourceRanges."""
 SERVICE_NAME = "kubernetes.io/service-name"
 EXCLUDED = "node.kubernetes.io/exclude-from-external-load-balancers"
 

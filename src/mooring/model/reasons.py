@@ -36,9 +36,11 @@ class Reason(enum.Enum):
     # whether packets reach it
     PROGRAMMED = "Programmed"
     NO_ENDPOINTS = "NoEndpoints"
+    PORT_WITHOUT_ENDPOINTS = "PortWithoutEndpoints"
     NO_NODES = "NoNodes"
     NO_NODE_PORT = "NoNodePort"
     BAD_ENDPOINT = "BadEndpoint"
+    NOBODY_MAY_CALL = "NobodyMayCall"
     CLIENT_HIDDEN = "ClientAddressNotKept"
     NETWORK_POLICY = "NetworkPolicyApplies"
     NOT_LET_IN = "NotLetIn"

@@ -68,9 +68,10 @@ async def an_event_says_who_did_what_and_when(at: World) -> None:
 
 async def texts_of_an_event_have_a_length(at: World) -> None:
     for field, most, blamed in (("note", 1024, "message"), ("reason", 128, "reason"), ("action", 128, "action")):
-        answer = await at.post(at.events, event(at.namespace, **{field: "x" * (most + 1)}))
-        assert (answer.status, answer.fields) == (422, {blamed})
-    longest = event(at.namespace, note="x" * 1024, reason="x" * 128, action="x" * 128, reportingInstance="x" * 128)
+        for text in ("x" * (most + 1), "ü" * (most // 2 + 1)):
+            answer = await at.post(at.events, event(at.namespace, **{field: text}))
+            assert (answer.status, answer.fields) == (422, {blamed}), "bytes are counted"
+    longest = event(at.namespace, note="ü" * 512, reason="x" * 128, action="x" * 128, reportingInstance="x" * 128)
     await at.made(at.events, longest)
 
 

@@ -171,9 +171,9 @@ def _event_faults(new: Tree) -> Iterator[Fault]:
     if not names.is_qualified(new.get("reportingController", "")):
         yield invalid("reportingController", new.get("reportingController", ""), names.BAD_WORD)
     for name in EVENT_WORDS:
-        if len(new.get(name, "")) > LONGEST_WORD:
+        if len(new.get(name, "").encode()) > LONGEST_WORD:  # it says characters, and counts bytes
             yield invalid(name, "", f"can have at most {LONGEST_WORD} characters")
-    if len(new.get("note", "")) > LONGEST_NOTE:
+    if len(new.get("note", "").encode()) > LONGEST_NOTE:
         yield invalid("message", "", f"can have at most {LONGEST_NOTE} characters")
     if new.get("type") not in {"Normal", "Warning"}:
         yield invalid("type", "", f"has invalid value: {new.get('type', '')}")
