@@ -49,3 +49,18 @@ def test_some_of_many() -> None:
     assert output.cut(["a", "b"], 2) == "a, b"
     assert output.cut(["a", "b", "c"], 2) == "a, b, and 1 more"
     assert output.cut(["a", "b", "c"], None) == "a, b, c"
+
+
+@pytest.mark.parametrize(
+    ("every", "told"),
+    [
+        ([], ""),
+        (["80/TCP"], "80/TCP"),
+        (["81/TCP", "80/TCP", "443/TCP"], "80-81/TCP, 443/TCP"),
+        (["80/TCP", "81/UDP", "80/UDP"], "80/TCP, 80-81/UDP"),
+        ([f"{port}/TCP" for port in range(1000, 1900)], "1000-1899/TCP"),
+        ([f"{port}/TCP" for port in range(10, 18, 2)], "10/TCP, 12/TCP, 14/TCP, and 1 more"),
+    ],
+)
+def test_ports_that_follow_one_another_are_told_together(every: list[str], told: str) -> None:
+    assert output.ports(every, 3) == told

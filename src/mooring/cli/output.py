@@ -74,6 +74,21 @@ def cut(items: Iterable[str], most: int | None) -> str:
     return ", ".join([*shown, f"and {more:,} more"] if more else shown)
 
 
+def ports(every: Iterable[str], most: int | None) -> str:
+    """Some of many ports such as 80/TCP; where one follows another, 80-89/TCP stands for all of them."""
+    numbers: dict[str, list[int]] = {}
+    for port in every:
+        text, _, protocol = port.partition("/")
+        numbers.setdefault(protocol, []).append(int(text))
+    found: list[tuple[int, int, str]] = []
+    for protocol, each in numbers.items():
+        for number in sorted(each):
+            joins = bool(found) and found[-1][1:] == (number - 1, protocol)
+            found.append((found.pop()[0] if joins else number, number, protocol))
+    spans = (f"{first}/{name}" if first == last else f"{first}-{last}/{name}" for first, last, name in sorted(found))
+    return cut(spans, most)
+
+
 def printable(text: str) -> str:
     """Without line ends, escape sequences of terminals and whatever else cannot be seen: others wrote some of it."""
     if text.isprintable():

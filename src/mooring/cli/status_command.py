@@ -104,7 +104,7 @@ def _gateway(found: GatewayReport) -> tuple[str, ...]:
 
 
 def _address(found: AddressReport, most: int | None) -> tuple[str, ...]:
-    carries = output.cut((f"{each.service} {', '.join(each.ports)}" for each in found.carries), most)
+    carries = output.cut((f"{each.service} {output.ports(each.ports, most)}" for each in found.carries), most)
     nothing = "nothing, and goes" if found.going else "nothing"
     return found.public or "none yet", found.inner, found.port, carries or nothing
 

@@ -93,7 +93,8 @@ def _empty(report: WhoReport, found: AddressReport) -> tuple[str, ...]:
     if report.services:
         return ()
     if found.carries:
-        has = output.cut((f"{each.service} {', '.join(each.ports)}" for each in found.carries), looking.MOST)
+        told = (f"{each.service} {output.ports(each.ports, looking.MOST)}" for each in found.carries)
+        has = output.cut(told, looking.MOST)
         return (f"No Service has that port. The address carries {has}.",)
     if found.port == found.inner:
         return ("No Service is at it: it is free, in the list of addresses.static.",)
@@ -104,7 +105,7 @@ def _services(report: WhoReport) -> Table:
     """Bytes only where they are counted, by `forwarding.counters`."""
     head: tuple[str, ...] = ("service", "ports", "state", "reason", "connections")
     rows = [
-        (each.service, ", ".join(each.ports), each.state, each.reason, _number(each.connections))
+        (each.service, output.ports(each.ports, looking.MOST), each.state, each.reason, _number(each.connections))
         for each in report.services
     ]
     if all(each.received_bytes is None for each in report.services):
