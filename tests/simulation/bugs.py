@@ -326,6 +326,12 @@ MUTANTS = (
         where="wish-later",
     ),
     Bug(
+        "rest, named",
+        "who names an address of a list in its annotation gets it, though nobody may ask for one",
+        ((PICTURE, "return given or self._not_allowed(", "return True or self._not_allowed("),),
+        where="static-named",
+    ),
+    Bug(
         "S7, replaced",
         "who loses its annotations to `kubectl replace` is not served until it has them again",
         (

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from msgspec import Struct
 
 from mooring.model import names
+from tests.simulation.truth import Truth
 from tests.simulation.user import User
 from tests.simulation.world import TIMES, Violation, World
 
@@ -34,9 +35,16 @@ class Scenario(Struct, frozen=True):
             await self.deeds(world, random.Random(f"user {seed}"))  # noqa: S311 - it has to be repeatable
 
         world.run(deeds)
-        used = len(world.truth.floating_ips.keys() - world.truth.foreign)
+        used = _used(world.truth)
         if self.addresses is not None and used > self.addresses:
             raise Violation(f"at rest: {used} addresses are used, {self.addresses} would do")
+
+
+def _used(truth: Truth) -> int:
+    """How many addresses: of a list those that Services show, else the floating IPs that were not there before."""
+    if not truth.static:
+        return len(truth.floating_ips.keys() - truth.foreign)
+    return len({each.ip for service in truth.services.values() for each in service.status.load_balancer.ingress})
 
 
 async def _map(world: World, _chance: random.Random) -> None:
@@ -223,13 +231,19 @@ async def _wish_later(world: World, _chance: random.Random) -> None:
     user.wish("web", "")
 
 
-async def _replaced(world: World, _chance: random.Random) -> None:
-    """Services lose all that is ours but the address that they show: while somebody leads, and while nobody does."""
+async def _two_served(world: World) -> User:
+    """Two Services on one port, each with an address."""
     user = User(world)
     for each in ("web", "shop"):
         user.expose(each, "80/TCP")
         user.pods(each, "10.244.1.5")
     await user.wait(3.0)
+    return user
+
+
+async def _replaced(world: World, _chance: random.Random) -> None:
+    """Services lose all that is ours but the address that they show: while somebody leads, and while nobody does."""
+    user = await _two_served(world)
     user.replace("web")
     user.expose("new", "80/TCP")
     await user.wait(2.0)
@@ -240,11 +254,7 @@ async def _replaced(world: World, _chance: random.Random) -> None:
 
 async def _replaced_wish(world: World, _chance: random.Random) -> None:
     """Who is replaced asks for what it cannot have at the same time, then gets other endpoints; another one goes."""
-    user = User(world)
-    for each in ("web", "shop"):
-        user.expose(each, "80/TCP")
-        user.pods(each, "10.244.1.5")
-    await user.wait(3.0)
+    user = await _two_served(world)
     user.wish("web", "203.0.113.250")
     user.replace("web")
     user.replace("shop")
@@ -301,6 +311,22 @@ async def _static_changed(world: World, _chance: random.Random) -> None:
     user.delete("web")
     await user.wait(1.0)
     world.list_addresses("192.0.2.9-192.0.2.12")
+
+
+async def _static_named(world: World, _chance: random.Random) -> None:
+    """Nobody may ask for an address of a list. Services name some: a new one, one that has another, one that goes."""
+    world.refuse_wishes()
+    world.list_addresses("192.0.2.9-192.0.2.12")
+    user = User(world)
+    user.expose("web", "80/TCP")
+    user.pods("web", "10.244.1.5")
+    await user.wait(2.0)
+    user.expose("names", "443/TCP", annotations={names.PORT: "192.0.2.10"})
+    await user.wait(1.0)
+    user.annotate("web", names.PORT, "192.0.2.11")
+    user.expose("goes", "8080/TCP", annotations={names.PORT: "192.0.2.12"})
+    await user.wait(1.0)
+    user.delete("goes")
 
 
 async def _restart(world: World, _chance: random.Random) -> None:
@@ -746,6 +772,7 @@ SCENARIOS = {
         Scenario("choose", _choose, addresses=2),
         Scenario("static", _static, depends=True),
         Scenario("static-changed", _static_changed, depends=True),
+        Scenario("static-named", _static_named, addresses=1),
         Scenario("two-static-changed", _static_changed, controllers=2, depends=True),
         Scenario("two", _share, controllers=2, addresses=2),
         Scenario("two-unmap", _unmap, controllers=2, addresses=0),

@@ -199,6 +199,11 @@ class World:
         self.truth.sharing = sharing
         self._reconfigure()
 
+    def refuse_wishes(self) -> None:
+        """An operator lets nobody ask for an address."""
+        self.place = msgspec.structs.replace(self.place, wishes="none")
+        self._reconfigure()
+
     def without_floating_ips(self) -> None:
         """Addresses are reached as they are."""
         self.place = msgspec.structs.replace(self.place, floating_network=None)
