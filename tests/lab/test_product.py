@@ -131,7 +131,7 @@ def test_a_restart_with_everything_in_place_writes_nothing_and_loses_nothing(pro
     probe.first_answer(product.lab, "client", given)  # OVN may lose the first packet to an address that is new to it
     product.settled_on(addresses=1)
     version = tenant.get("service", "web")["metadata"]["resourceVersion"]
-    with callers.Caller(product.lab, "client", given) as caller:
+    with callers.Caller(product.lab, "client", given, patience=callers.PATIENT) as caller:
         for part in ("controller-gw1", "controller-gw2", "agent-gw1", "agent-gw2"):
             lifecycle.restart(product.lab, part, PlainProgress())
         product.settled()

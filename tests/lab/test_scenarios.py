@@ -30,7 +30,7 @@ def test_who_comes_while_nobody_leads_takes_nothing_from_others(product: Moored,
     given = moored.address(tenant, "kept")
     assert moored.address(tenant, "gone") == given
     probe.first_answer(product.lab, "client", given)
-    with callers.Caller(product.lab, "client", given) as caller:
+    with callers.Caller(product.lab, "client", given, patience=callers.PATIENT) as caller:
         with product.without_controllers(signal.SIGKILL):
             tenant.kubectl("delete", "service", "gone", "--wait=false")
             moored.expose(tenant, "a-new-one", app="web")

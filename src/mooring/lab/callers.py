@@ -10,6 +10,10 @@ from mooring.lab.lab import Lab
 from mooring.lab.place import DATA
 
 PROGRAMS = DATA / "client"
+IMPATIENT = 0.2
+"""How long a call waits where silence is measured, in seconds."""
+PATIENT = 0.9
+"""How long where none may fail: a busy machine may be slow, but what is lost is sent again only after a second."""
 
 
 class Calls(msgspec.Struct, frozen=True):
@@ -18,6 +22,7 @@ class Calls(msgspec.Struct, frozen=True):
     answered: int
     failed: int
     by: dict[str, int]
+    errors: dict[str, int]
     longest: float
 
 
@@ -39,8 +44,8 @@ class _Program:
 class Caller(_Program):
     """Calls a web server again and again, a new connection each time."""
 
-    def __init__(self, lab: Lab, host: str, address: str, port: int = 80) -> None:
-        super().__init__(lab, host, "calls.py", address.strip("[]"), str(port))
+    def __init__(self, lab: Lab, host: str, address: str, port: int = 80, *, patience: float = IMPATIENT) -> None:
+        super().__init__(lab, host, "calls.py", address.strip("[]"), str(port), str(patience))
 
     def end(self) -> Calls:
         """Stop calling; how it went."""
