@@ -41,10 +41,10 @@ class Scenario(Struct, frozen=True):
 
 
 def _used(truth: Truth) -> int:
-    """How many addresses: of a list those that Services show, else the floating IPs that were not there before."""
+    """How many addresses: of a list those that gateways serve, else the floating IPs that were not there before."""
     if not truth.static:
         return len(truth.floating_ips.keys() - truth.foreign)
-    return len({each.ip for service in truth.services.values() for each in service.status.load_balancer.ingress})
+    return len({each.address for gateway in truth.gateways.values() for each in gateway.document.forwards})
 
 
 async def _map(world: World, _chance: random.Random) -> None:

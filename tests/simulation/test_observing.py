@@ -19,6 +19,7 @@ OBSERVED = {
     if name not in APART
 }
 READS = ("get ", "list ", "watch ", "event ")
+SHORTEST = "map"
 PARTS = 40
 
 
@@ -41,14 +42,13 @@ def test_nothing_is_written_in_a_world_without_faults(name: str) -> None:
     assert {step.server for step in run.trace} == everywhere, "it has looked everywhere"
 
 
-@pytest.mark.timeout(300)
-def test_every_fault_at_every_point_of_the_shortest_scenario() -> None:
-    holds(explore.every_fault(OBSERVED["map"], 1, stop=False), "map, observed, every fault at every point")
+def test_some_faults_of_the_shortest_scenario() -> None:
+    holds(explore.every_fault(OBSERVED[SHORTEST], 1, every=8, stop=False), f"{SHORTEST}, observed, each eighth fault")
 
 
 def test_some_seeds() -> None:
-    report = Report(points=100)
-    for seed in range(1, 101):
+    report = Report(points=len(OBSERVED))
+    for seed in range(1, 1 + len(OBSERVED)):
         report.add(_by_chance(seed))
     holds(report, "any scenario, observed, by chance")
 
@@ -65,7 +65,7 @@ class TestWhole:
     pytestmark = LONG
 
     def test_every_fault_at_every_point(self, name: str, whole: bool, parts_kept: Kept) -> None:  # noqa: FBT001 - a fixture
-        parts = range(PARTS) if whole else range(0, PARTS, 20)
+        parts = range(PARTS) if whole or name == SHORTEST else range(0, PARTS, 20)
         look = functools.partial(_singles, OBSERVED[name], parts)
         holds(explore.in_parallel(look, len(parts), kept=parts_kept), f"{name}, observed, faults one at a time")
 

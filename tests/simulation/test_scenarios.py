@@ -15,6 +15,7 @@ from tests.simulation.faults import CRASHES, HEARD_WRONGLY, Fault
 from tests.simulation.scenarios import SCENARIOS
 
 NAMES = tuple(SCENARIOS)
+SHORTEST = "map"
 LONG = [pytest.mark.long, pytest.mark.timeout(1800)]
 SEEDS = 10_000
 SOAKED_SEEDS = 200_000
@@ -70,13 +71,12 @@ def test_a_replay_of_what_happened_by_chance_is_that_run() -> None:
     assert again.trace == by_chance.trace
 
 
-@pytest.mark.timeout(300)
-def test_every_fault_at_every_point_of_the_shortest_scenario() -> None:
-    holds(explore.enumerate_faults("map"), "map, every fault at every point")
+def test_some_faults_of_the_shortest_scenario() -> None:
+    holds(explore.enumerate_faults(SHORTEST, every=8), f"{SHORTEST}, each eighth fault")
 
 
 def test_some_seeds() -> None:
-    holds(explore.by_chance(explore.ANY, range(1, 301)), "any scenario, by chance")
+    holds(explore.by_chance(explore.ANY, range(1, 101)), "any scenario, by chance")
 
 
 def test_every_kind_of_fault_is_possible_somewhere() -> None:
@@ -100,7 +100,7 @@ class TestWhole:
     pytestmark = LONG
 
     def test_every_fault_at_every_point(self, name: str, whole: bool, parts_kept: Kept) -> None:  # noqa: FBT001 - a fixture
-        parts = range(PARTS) if whole else range(0, PARTS, 20)
+        parts = range(PARTS) if whole or name == SHORTEST else range(0, PARTS, 20)
         look = functools.partial(_singles, name, parts)
         report = explore.in_parallel(look, len(parts), kept=parts_kept)
         holds(report, f"{name}, faults one at a time")
