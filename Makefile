@@ -10,7 +10,7 @@ PEERS := build/bench-venv/.ready
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock'
 
-.PHONY: help setup check test soak conformance bench docs demo format manifests lock clean
+.PHONY: help setup check test in-lab beside soak conformance bench docs demo format manifests lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 13
@@ -44,11 +44,19 @@ check: setup ## format, lint, types, layers and the fast tests: seconds
 	$(BIN)/lint-imports
 	$(BIN)/pytest --quiet --ignore=tests/lab -m 'not long'
 
-test: setup ## everything: check, docs, then the tests in the lab
+test: setup ## everything: check, docs, then the tests in the lab, and beside them those that are long
 	$(MAKE) check
 	$(MAKE) docs
-	$(BIN)/pytest --ignore=tests/lab -m long
+	$(MAKE) --no-print-directory --jobs=2 --keep-going in-lab beside
+
+in-lab: setup
 	$(BIN)/pytest tests/lab
+
+# They take what the lab leaves of the machine. What they print comes in one piece.
+beside: setup
+	@mkdir -p build
+	@code=0; nice -n 19 $(BIN)/pytest --ignore=tests/lab -m long >build/beside.log 2>&1 || code=$$?; \
+		echo; cat build/beside.log; exit $$code
 
 soak: setup ## everything that is long, whole: all seeds and pairs of crashes, every kill point of the lab
 	$(BIN)/pytest --ignore=tests/lab -m long --whole

@@ -13,6 +13,8 @@ hypothesis.settings.register_profile("steady", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("steady")
 
 TEN_HOURS = 36_000
+AN_HOUR = 3_600
+"""What is long takes what others leave of the machine, and may be slow."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -22,10 +24,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """What is run whole takes hours: limits are not those of the slices, and what passed already is not run again."""
-    if not config.getoption("--whole"):
-        return
+    whole = config.getoption("--whole")
     for item in items:
-        item.add_marker(pytest.mark.timeout(TEN_HOURS), append=False)
+        if whole or item.get_closest_marker("long"):
+            item.add_marker(pytest.mark.timeout(TEN_HOURS if whole else AN_HOUR), append=False)
+    if not whole:
+        return
     done = kept.passed(kept.folder())
     config.hook.pytest_deselected(items=[each for each in items if each.nodeid in done])
     items[:] = [each for each in items if each.nodeid not in done]

@@ -81,7 +81,6 @@ def test_the_locks_name_no_registry() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(600)
 def test_the_guide_installs_what_works(archives: Path, tmp_path: Path) -> None:
     """With nothing but a Python and the two files that the guide names, in another folder than there."""
     shutil.copytree(ROOT / "requirements", tmp_path / "requirements")

@@ -176,7 +176,6 @@ def test_mutations_are_refused_or_done_as_meant() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(1800)
 def test_many_mutations_are_refused_or_done_as_meant(whole: bool) -> None:  # noqa: FBT001 - a fixture
     count = WHOLE if whole else LONGER
     assert run(count, seed=2).total() == count

@@ -265,7 +265,6 @@ def test_a_connection_that_is_used_again_has_the_same_limits(certificates: Certi
 
 
 @pytest.mark.long
-@pytest.mark.timeout(600)
 def test_ten_thousand_services_with_a_hundred_endpoints_are_taken(certificates: Certificates) -> None:
     pods = [tuple(Backend(f"10.128.{some}.{number}", 8080) for number in range(1, 101)) for some in range(200)]
     forwards = [

@@ -5,7 +5,7 @@ import pytest
 from bench import controller_at_once, controller_calls, controller_start
 from bench.measure import Measured
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.long
 
 
 def figures(measured: list[Measured]) -> dict[str, float]:

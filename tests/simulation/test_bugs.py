@@ -11,7 +11,6 @@ import pytest
 from tests import source_copy
 from tests.simulation.bugs import BUGS, MUTANTS, Bug
 
-LONG = (pytest.mark.long, pytest.mark.timeout(300))
 EVERY = BUGS + MUTANTS
 
 MOST_RUNS = 2000
@@ -36,7 +35,7 @@ def test_all_bugs_can_still_be_put_back(tmp_path: Path) -> None:
             (source / file).write_text(text)
 
 
-@pytest.mark.parametrize("bug", [pytest.param(each, marks=LONG, id=each.name) for each in EVERY])
+@pytest.mark.parametrize("bug", [pytest.param(each, marks=pytest.mark.long, id=each.name) for each in EVERY])
 def test_a_bug_is_found_and_told_with_its_replay(bug: Bug, tmp_path: Path) -> None:
     source_copy.copy_python_to(tmp_path)
     bug.put_into(tmp_path / "src" / "mooring")
@@ -50,7 +49,6 @@ def test_a_bug_is_found_and_told_with_its_replay(bug: Bug, tmp_path: Path) -> No
 
 
 @pytest.mark.long
-@pytest.mark.timeout(300)
 def test_the_replay_of_a_bug_fails_again(tmp_path: Path) -> None:
     source_copy.copy_python_to(tmp_path)
     BUGS[0].put_into(tmp_path / "src" / "mooring")

@@ -11,7 +11,6 @@ from tests.simulation.faults import Fault
 from tests.simulation.scenarios import SCENARIOS
 from tests.simulation.test_scenarios import holds
 
-LONG = [pytest.mark.long, pytest.mark.timeout(1800)]
 TWO = tuple(name for name, each in SCENARIOS.items() if each.controllers > 1 and "churn" not in name)
 PARTS = 40
 SEEDS = 2
@@ -36,7 +35,7 @@ def test_a_leader_that_slept_goes_on_while_another_one_leads() -> None:
 
 @pytest.mark.parametrize("name", TWO)
 class TestTakeovers:
-    pytestmark = LONG
+    pytestmark = pytest.mark.long
 
     def test_every_stop_and_every_return(self, name: str, whole: bool, parts_kept: Kept) -> None:  # noqa: FBT001 - a fixture
         every = PARTS if whole else PARTS * SLICE

@@ -10,7 +10,6 @@ from tests.simulation import explore
 from tests.simulation.explore import ByChance, Report, Run
 from tests.simulation.scenarios import SCENARIOS, Scenario
 
-LONG = [pytest.mark.long, pytest.mark.timeout(1800)]
 APART = {"first-look", "two-second-thought", "uninstall", "uninstall-keeping"}
 """In these they are told to act in the end, or are not there any more."""
 OBSERVED = {
@@ -62,7 +61,7 @@ def test_who_wrote_would_be_found() -> None:
 
 @pytest.mark.parametrize("name", [name for name in OBSERVED if "churn" not in name], ids=str)
 class TestWhole:
-    pytestmark = LONG
+    pytestmark = pytest.mark.long
 
     def test_every_fault_at_every_point(self, name: str, whole: bool, parts_kept: Kept) -> None:  # noqa: FBT001 - a fixture
         parts = range(PARTS) if whole or name == SHORTEST else range(0, PARTS, 20)

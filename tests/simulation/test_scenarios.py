@@ -16,7 +16,6 @@ from tests.simulation.scenarios import SCENARIOS
 
 NAMES = tuple(SCENARIOS)
 SHORTEST = "map"
-LONG = [pytest.mark.long, pytest.mark.timeout(1800)]
 SEEDS = 10_000
 SOAKED_SEEDS = 200_000
 PARTS = 40
@@ -97,7 +96,7 @@ def test_every_kind_of_fault_is_possible_somewhere() -> None:
 class TestWhole:
     """Every scenario whose deeds are fixed, whole or in a slice."""
 
-    pytestmark = LONG
+    pytestmark = pytest.mark.long
 
     def test_every_fault_at_every_point(self, name: str, whole: bool, parts_kept: Kept) -> None:  # noqa: FBT001 - a fixture
         parts = range(PARTS) if whole or name == SHORTEST else range(0, PARTS, 20)
@@ -122,7 +121,7 @@ def _pairs(name: str, every: int, parts: range, part: int) -> Report:
 
 
 class TestByChance:
-    pytestmark = LONG
+    pytestmark = pytest.mark.long
 
     def test_many_seeds(self, whole: bool, parts_kept: Kept) -> None:  # noqa: FBT001 - a fixture
         seeds = SOAKED_SEEDS if whole else SEEDS

@@ -16,7 +16,6 @@ GROWTH = 1.05
 
 
 @pytest.mark.long
-@pytest.mark.timeout(1800)
 def test_churn_leaves_nothing(whole: bool, parts_kept: Kept) -> None:  # noqa: FBT001 - a fixture
     seeds = range(1, 1 + (SOAKED_BLOCKS if whole else BLOCKS))
     found = parts_kept.found(Block)
