@@ -289,11 +289,11 @@ def test_one_gateway_is_behind() -> None:
     found = scene(behind)
     report = reporting.status(found)
     assert [each.current for each in report.gateways] == [True, False]
-    assert states(report) == dict.fromkeys(("late", "web"), ("waiting", "WaitingForGateways"))
+    assert states(report) == dict.fromkeys(("late", "web"), ("refusing", "NoEndpoints")), "by what their leader found"
     assert "Gateway g2 lacks the wanted document" in " ".join(report.problems)
     plan = reporting.plan(found)
     assert plan.gateways == ("g2",)
-    assert [each.step for each in plan.services] == ["Push", "Push"]
+    assert plan.services == ()
 
 
 def test_a_gateway_that_is_just_being_told_is_asked_again() -> None:

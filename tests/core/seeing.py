@@ -9,7 +9,7 @@ from mooring.model.kubernetes import Service
 
 OF_THE_LEG = {
     *("port", "fits", "holds", "candidate", "address", "inner", "rival", "denied"),
-    *("to_keep", "not_to_keep", "taken_off"),
+    *("to_keep", "not_to_keep", "taken_off", "lost"),
 }
 
 

@@ -98,6 +98,36 @@ def test_whether_a_gateway_has_a_group_of_ours_is_not_known_before_somebody_has_
     assert found.guarded(PortId("g1"))
 
 
+def test_a_new_port_with_the_address_of_another_is_there_in_its_place() -> None:
+    found = known(port("a", "10.0.0.5"), port("b", "10.0.0.6"), port("c"))
+    found.put(port("d", "10.0.0.5"))
+    found.put(port("b", "10.0.0.6", tags=("new",)))
+    found.put(port("e"))
+    assert sorted(found.ports) == ["b", "c", "d", "e"]
+
+
+@pytest.mark.parametrize(
+    ("tags", "reserved", "for_others", "to_keep", "not_to_keep"),
+    [
+        ((), False, False, True, False),
+        ((names.KEEP_TAG,), True, False, True, True),
+        ((names.KEEP_TAG, f"{names.NAMESPACE_TAG}shop"), True, False, False, True),
+        ((names.KEEP_TAG, f"{names.NAMESPACE_TAG}other"), True, True, True, False),
+        ((names.KEEP_TAG, f"{names.NAMESPACE_TAG}other", f"{names.NAMESPACE_TAG}shop"), True, False, False, False),
+        ((f"{names.NAMESPACE_TAG}other",), False, False, True, False),
+        ((names.KEEP_TAG, names.FOUND_TAG), True, False, True, False),
+    ],
+)
+def test_a_floating_ip_that_is_kept(
+    tags: tuple[str, ...], *, reserved: bool, for_others: bool, to_keep: bool, not_to_keep: bool
+) -> None:
+    found = known(port("a", "10.0.0.5"), msgspec.structs.replace(floating_ip("a"), tags=tags))
+    told = found.reserved(PortId("a")), found.kept_for_others(PortId("a"), "shop")
+    assert told == (reserved, for_others)
+    assert (found.to_keep(PortId("a"), "shop") is not None) == to_keep
+    assert (found.not_to_keep(PortId("a"), "shop") is not None) == not_to_keep
+
+
 def test_the_oldest_is_given_out_first() -> None:
     old, new = port("z", "10.0.0.5", since="2026-01-01"), port("a", "10.0.0.6", since="2026-01-02")
     assert known(new, old, outside=False).usable() == ["z", "a"]

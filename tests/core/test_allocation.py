@@ -58,6 +58,33 @@ def test_a_port_that_is_not_on_offer_is_given_to_nobody_new_and_kept_by_who_has_
     assert table.used() == frozenset()
 
 
+def test_what_is_reserved_is_shared_and_never_given_out_because_it_is_free() -> None:
+    table = offered("p1")
+    table.offer("p1", reserved=True)
+    assert table.first_fit(wants([WEB])) is None
+    table.claim("a", ["p1"], wants([WEB]))
+    assert table.first_fit(wants([TLS])) == "p1"
+    table.release("a")
+    assert table.first_fit(wants([TLS])) is None
+    table.offer("p1")
+    assert table.first_fit(wants([TLS])) == "p1"
+    table.offer("p1", reserved=True)
+    table.withdraw("p1")
+    table.offer("p2")
+    assert table.first_fit(wants([TLS])) == "p2", "it has the place of the one before it, and nothing else of it"
+
+
+def test_who_moves_has_what_it_had_elsewhere() -> None:
+    table = offered("p1", "p2")
+    table.claim("a", ["p1"], wants([WEB]))
+    table.move("a", ["p2"])
+    assert table.ports_of("a") == ("p2",)
+    assert table.used() == {"p2"}
+    assert table.first_fit(wants([WEB])) == "p1"
+    table.move("nobody", ["p1"])
+    assert table.used() == {"p2"}
+
+
 def test_of_two_that_claim_the_same_the_first_fits() -> None:
     table = offered("p1")
     table.claim("a", ["p1"], wants([WEB, TLS]))

@@ -99,6 +99,18 @@ def test_who_may_have_wanted_to_opt_out_is_not_taken_on_and_told_so(said: str) -
     assert mapping.why_not(held) is None, "a slip takes no address away"
 
 
+@pytest.mark.parametrize("lb_class", ["", names.GATEWAY_CLASS])
+@pytest.mark.parametrize(("said", "stays"), [("gatewy", True), ("Gateway", True), ("octavia", False), ("ovn", False)])
+def test_a_slip_in_the_name_of_the_back_end_takes_no_address_away(lb_class: str, said: str, *, stays: bool) -> None:
+    new = service(lb_class, said)
+    held = msgspec.structs.replace(new, metadata=msgspec.structs.replace(new.metadata, finalizers=(names.FINALIZER,)))
+    assert (mapping.why_not(claims.settled(held, CLAIMED)) is None) == stays
+    refused = claims.unclear(held)
+    assert (refused is not None) == stays
+    assert refused is None or (repr(said) in refused.fact and refused.reason is Reason.BAD_ANNOTATION)
+    assert claims.unclear(new) is None, "who has nothing yet is not taken on"
+
+
 def test_who_asks_us_for_another_back_end_gets_an_answer() -> None:
     [condition] = explaining.conditions(Seen(service(names.GATEWAY_CLASS, "octavia")))
     assert (condition.status, condition.reason) == ("False", "ClassDisagrees")

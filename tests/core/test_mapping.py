@@ -227,6 +227,9 @@ def both(port: str = BOTH, *shown: str) -> Service:
         # what somebody took off its port is put back, and stays shown; what may be refused is made first
         (seen(mapped(ADDRESS), port_is_ours=True, taken_off=KEPT), PutBack(PORT, KEPT)),
         (Seen(ours(), (Leg(Wish(IPV4)), Leg(Wish(IPV6, ADDRESS6)))), MakePort(IPV6, ADDRESS6)),
+        # a floating IP whose port somebody deleted gets a new one, whatever else there would be
+        (seen(mapped(ADDRESS), lost=ADDRESS), MakePort(IPV4, ADDRESS)),
+        (seen(mapped(ADDRESS), lost=ADDRESS, candidate=PORT), MakePort(IPV4, ADDRESS)),
         (seen(mapped(deleting=True), port_is_ours=True, to_keep=KEPT), Keep(KEPT, "shop")),
     ],
 )

@@ -328,8 +328,29 @@ MUTANTS = (
     Bug(
         "rest, named",
         "who names an address of a list in its annotation gets it, though nobody may ask for one",
-        ((PICTURE, "return given or self._not_allowed(", "return True or self._not_allowed("),),
+        (
+            (
+                PICTURE,
+                "return self._not_allowed(service, Wish(known.",
+                "return True or self._not_allowed(service, Wish(known.",
+            ),
+        ),
         where="static-named",
+    ),
+    Bug(
+        "kept",
+        "what is kept for a namespace is given to the next Service that comes, of whatever namespace",
+        (
+            ("core/allocation.py", "free & ~self._had & ~self._reserved", "free & ~self._had"),
+            (PICTURE, "not known.kept_for_others(port, service.metadata.namespace)", "True"),
+        ),
+        where="kept",
+    ),
+    Bug(
+        "rest, lease back",
+        "a Lease that was deleted once is no Lease any more, be it that a backup brought it back",
+        (("kube/election.py", "if after.metadata.uid == self._deleted:", "if False:"),),
+        where="lease-back",
     ),
     Bug(
         "S7, replaced",

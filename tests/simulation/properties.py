@@ -323,6 +323,17 @@ def stays(truth: Truth, effect: Effect) -> Iterator[str]:
             yield f"{name} was given another port while it still showed the address of the old one"
 
 
+def kept_for_its_own(truth: Truth, effect: Effect) -> Iterator[str]:
+    """What stays for the Services of a namespace is given to no others, unless all may share."""
+    if effect.process is None or truth.sharing != "namespace":
+        return
+    for service in _published_now(effect):
+        for address in (each.ip for each in service.status.load_balancer.ingress):
+            kept = wants.kept_for(truth, address)
+            if kept and service.name.namespace not in kept:
+                yield f"{service.name} was given {address}, which stays for {sorted(kept)}"
+
+
 def openstack_is_left_alone(truth: Truth, effect: Effect) -> Iterator[str]:
     """Where an operator lists the addresses, nobody asks OpenStack for anything."""
     if truth.static and effect.server == "neutron" and effect.process is not None:
@@ -413,5 +424,6 @@ AFTER_EVERY_EFFECT: dict[str, Property] = {
     "S7": s7_nothing_mapped_is_missing,
     "S7, backends": s7_nobody_is_sent_nowhere,
     "S8": s8_one_generation,
+    "kept": kept_for_its_own,
     "no OpenStack": openstack_is_left_alone,
 }

@@ -391,6 +391,53 @@ async def _keep(world: World, _chance: random.Random) -> None:
     user.expose("late", "80/TCP", annotations={names.KEEP: "true"})
 
 
+async def _kept(world: World, _chance: random.Random) -> None:
+    """What is to stay is let go of. Before it is off its port, others come, ask for it, name that; then its owner."""
+    user = User(world)
+    user.expose("web", "80/TCP", annotations={names.KEEP: "true"})
+    await user.wait(3.0)
+    kept, port = user.shown("web"), user.annotations("web").get(names.PORT, "")
+    user.delete("web")
+    await user.wait(0.5)
+    user.expose("other/new", "80/TCP", annotations={names.KEEP: "false"})
+    user.expose("other/names", "8080/TCP", annotations={names.PORT: port})
+    user.expose("other/asks", "81/TCP", loadBalancerIP=kept)
+    await user.wait(2.0)
+    user.expose("back", "80/TCP", loadBalancerIP=kept)
+    await user.wait(1.0)
+    user.delete("other/asks")
+    user.delete("other/names")
+
+
+async def _lost_shared(world: World, _chance: random.Random) -> None:
+    """An operator deletes a port that two Services have; others come, and one of another namespace asks for it."""
+    user = User(world)
+    user.expose("web", "80/TCP")
+    user.expose("api", "81/TCP")
+    user.pods("web", "10.244.1.5")
+    await user.wait(3.0)
+    user.expose("other/asks", "80/TCP", loadBalancerIP=user.shown("web"))
+    await user.wait(1.0)
+    user.lose("ports", "web")
+    user.expose("late", "81/TCP")
+    await user.wait(TIMES.audit)
+    user.delete("other/asks")
+
+
+async def _lease_back(world: World, _chance: random.Random) -> None:
+    """The Lease is deleted, and is back at once: etcd is put back to what it was."""
+    user = User(world)
+    user.expose("web", "80/TCP")
+    user.pods("web", "10.244.1.5")
+    await user.wait(2.0)
+    backup = user.back_up()
+    user.delete_lease()
+    await user.wait(0.001)
+    user.restore(backup)
+    await user.wait(1.0)
+    user.pods("web", "10.244.1.6")
+
+
 async def _lost_plain(world: World, _chance: random.Random) -> None:
     """Where addresses are reached without floating IPs, an operator deletes the port of a Service."""
     world.without_floating_ips()
@@ -793,7 +840,10 @@ SCENARIOS = {
         Scenario("lost", _lost, addresses=2),
         Scenario("lost-all", _lost_all, depends=True),
         Scenario("lost-plain", _lost_plain),
+        Scenario("lost-shared", _lost_shared, depends=True),
         Scenario("keep", _keep),
+        Scenario("kept", _kept, depends=True),
+        Scenario("lease-back", _lease_back, addresses=1),
         Scenario("two-lease-gone", _lease_gone, controllers=2, addresses=1),
         Scenario("restored", _restored),
         Scenario("two-restored", _restored, controllers=2),

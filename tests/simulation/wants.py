@@ -92,7 +92,7 @@ def given_by_others(truth: Truth, service: Service) -> bool:
 def denied(truth: Truth, service: Service) -> bool:
     """Whether it asks for an address that there is not, that is in use by others, or that carries who is in its way."""
     asked = service.spec.load_balancer_ip
-    if asked and _family(asked) not in families(service):
+    if asked and (_family(asked) not in families(service) or _kept_for_others(truth, service, asked)):
         return True
     if truth.static:
         return any(_used_up(truth, service, family) for family in families(service))
@@ -105,6 +105,19 @@ def denied(truth: Truth, service: Service) -> bool:
         return not asked.startswith(SUBNETS)
     found = next((each for each in truth.floating_ips.values() if each.floating_ip_address == asked), None)
     return found is None or found.port_id is not None or found.description not in {truth.mark, ""}
+
+
+def _kept_for_others(truth: Truth, service: Service, address: str) -> bool:
+    """Whether a floating IP stays, and for Services of other namespaces."""
+    kept = kept_for(truth, address)
+    return bool(kept) and service.name.namespace not in kept
+
+
+def kept_for(truth: Truth, address: str) -> set[str]:
+    """The namespaces for whose Services a floating IP stays."""
+    found = next((each for each in truth.floating_ips.values() if each.floating_ip_address == address), None)
+    tags = found.tags if found is not None and names.KEEP_TAG in found.tags else ()
+    return {tag.removeprefix(names.NAMESPACE_TAG) for tag in tags if tag.startswith(names.NAMESPACE_TAG)}
 
 
 def in_vain(truth: Truth, service: Service) -> bool:

@@ -4,13 +4,19 @@ import asyncio
 
 from structlog.typing import FilteringBoundLogger
 
-from mooring.cloud.errors import CloudError, RevisionMismatch
+from mooring.cloud import errors
+from mooring.cloud.errors import CloudError
 from mooring.controller.ports import Ports
 from mooring.core import cleaning, wording
-from mooring.core.cleaning import CleaningStep, Pair, Remove
+from mooring.core.cleaning import CleaningStep, Remove
 from mooring.core.picture import Picture
 from mooring.model.cloud import PortId
 
+ALONE = (
+    *(errors.Conflict, errors.QuotaExceeded, errors.Forbidden, errors.Refused),
+    *(errors.RevisionMismatch, errors.ServerFault),
+)
+"""What concerns one object: all others can be cared for all the same."""
 LOOK_AGAIN = 10.0
 """Seconds after which who could not see what there is tries again, for others than those who need it."""
 
@@ -55,14 +61,16 @@ class Housekeeping:
         let_go: frozenset[PortId] = frozenset(),
         *,
         shown: frozenset[str] = frozenset(),
-    ) -> None:
+    ) -> CloudError | None:
         """Put right what is needed, and bring what nobody needs one step further.
 
         `named`: by Services, just now, and `shown` by them. `let_go`: what Services were seen to have named before.
+        Returns why something could not be done. It keeps nothing else from being done: a gateway's list may be full
+        until what goes makes room in it, and what cannot be deleted may be in use by others.
         """
         addresses = self._picture.addresses
         if addresses.place.static:
-            return
+            return None
         steps = cleaning.steps(
             addresses.ports.values(),
             addresses.floating_ips.values(),
@@ -79,19 +87,16 @@ class Housekeeping:
         for step in allowed:
             try:
                 await self._ports.carry_out(step)
-            except RevisionMismatch:
-                if not isinstance(step, Remove):
-                    raise  # a floating IP that goes changes its port: that one goes when it has been looked at again
-            except CloudError as error:
-                if not isinstance(step, Pair):
-                    raise
-                failed = failed or error  # a gateway's list may be full, until what goes makes room in it
+            except ALONE as error:
+                if isinstance(step, Remove) and isinstance(error, errors.RevisionMismatch):
+                    continue  # a floating IP that goes changes its port: that one goes when it has been looked at again
+                self._log.warning("refused", what=wording.to_do(step), **wording.details(step), why=str(error))
+                failed = failed or error
             else:
                 self._log.info(wording.done(step), **wording.details(step))
         if allowed:
             await self.refresh()
-        if failed is not None:
-            raise failed
+        return failed
 
     def _allowed(self, steps: tuple[CleaningStep, ...], let_go: frozenset[PortId]) -> list[CleaningStep]:
         addresses = self._picture.addresses

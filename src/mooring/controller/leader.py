@@ -309,13 +309,15 @@ class Leader:
         needed |= self._picture.begun_for(each for name in self._agenda.troubles if (each := self._services.get(name)))
         await self._security.audit(services)  # before a new gateway may use addresses, packets can come to it
         shown = mapping.all_shown(services)
-        await self._house.clean_up(frozenset(needed), frozenset(self._agenda.let_go), shown=shown)
+        failed = await self._house.clean_up(frozenset(needed), frozenset(self._agenda.let_go), shown=shown)
         await self._ports.count()
         await self._members.left()
         self._agenda.look_at_all()
         self._picture.changes.add_everybody()
         self._agenda.tell_gateways()
         self.audits += 1
+        if failed is not None:
+            raise failed  # it is tried again soon, then less and less often
         due = self._house.next_due()
         return self._times.audit if due is None else min(self._times.audit, max(due, self._times.clean_up))
 

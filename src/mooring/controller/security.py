@@ -69,7 +69,8 @@ class Security:
             self._raise_refusal()
             called = True
             await self._settle(self._clients(services()))
-        self._let_in.update(sent)
+        if self._covers(sent):  # who is there by now may want other ports than the one that is looked at
+            self._let_in.update(sent)
         return called
 
     def know(self, groups: Iterable[SecurityGroup]) -> None:

@@ -147,7 +147,11 @@ class Addresses:
             self.put(each)
 
     def put(self, what: Ours) -> None:
+        """As it is now. Of two ports with one address the older one is gone: Neutron gives it to one at a time."""
         if isinstance(what, Port):
+            same = (each for each in self.ports.values() if what.fixed_ips and each.fixed_ips == what.fixed_ips)
+            for other in [each.id for each in same if each.id != what.id]:
+                del self.ports[other]
             self.ports[what.id] = what
             return
         self.floating_ips[what.id] = what
@@ -208,16 +212,30 @@ class Addresses:
         """The port of ours that is reached at an address."""
         return next((each for each in self.ports if self.public(each) == address), None)
 
-    def to_keep(self, port: PortId) -> FloatingIpId | None:
-        """The floating IP of a port that does not say yet that it is to stay."""
+    def to_keep(self, port: PortId, namespace: str) -> FloatingIpId | None:
+        """The floating IP of a port that does not say yet that it is to stay, for a namespace."""
         found = self._by_port.get(port)
-        return found.id if found is not None and names.KEEP_TAG not in found.tags else None
+        says = {names.KEEP_TAG, f"{names.NAMESPACE_TAG}{namespace}"}
+        return found.id if found is not None and not says.issubset(found.tags) else None
 
-    def not_to_keep(self, port: PortId) -> FloatingIpId | None:
-        """The floating IP of a port that says that it is to stay, and was not there before us."""
+    def not_to_keep(self, port: PortId, namespace: str) -> FloatingIpId | None:
+        """The floating IP of a port that says that it is to stay for nobody else, and was not there before us."""
         found = self._by_port.get(port)
-        says = found is not None and names.KEEP_TAG in found.tags and names.FOUND_TAG not in found.tags
-        return found.id if found is not None and says else None
+        if found is None or names.KEEP_TAG not in found.tags or names.FOUND_TAG in found.tags:
+            return None
+        return found.id if kept_for(found) <= {namespace} else None
+
+    def reserved(self, port: PortId) -> bool:
+        """Whether its floating IP stays when nobody needs it: that one is for who asks for it, and no spare."""
+        found = self._by_port.get(port)
+        return found is not None and names.KEEP_TAG in found.tags
+
+    def kept_for_others(self, port: PortId, namespace: str) -> bool:
+        """Whether its floating IP is kept, and not for Services of this namespace."""
+        found = self._by_port.get(port)
+        if found is None or names.KEEP_TAG not in found.tags:
+            return False
+        return bool(kept_for(found)) and namespace not in kept_for(found)
 
     def taken_off(self, shown: Iterable[str]) -> FloatingIpId | None:
         """The floating IP of ours that is on no port, and has one of these addresses."""
@@ -328,6 +346,12 @@ def going(what: Ours) -> bool:
     return names.DELETING_TAG in what.tags
 
 
+def kept_for(floating_ip: FloatingIp) -> frozenset[str]:
+    """The namespaces whose Services had it kept."""
+    marked = (each for each in floating_ip.tags if each.startswith(names.NAMESPACE_TAG))
+    return frozenset(each.removeprefix(names.NAMESPACE_TAG) for each in marked)
+
+
 def not_to_be_had(
     floating_ip: FloatingIp, origin: Origin, place: Place, projects: frozenset[ProjectId], namespace: str
 ) -> str | None:
@@ -344,7 +368,7 @@ def not_to_be_had(
         return f"{which} is in use on port {floating_ip.port_id}"
     if floating_ip.description and floating_ip.description != place.mark:
         return f"{which} has a description; only with an empty one it may be marked as Mooring's and used"
-    kept = {tag.removeprefix(names.NAMESPACE_TAG) for tag in floating_ip.tags if tag.startswith(names.NAMESPACE_TAG)}
+    kept = kept_for(floating_ip)
     if place.wishes == "own" and kept and namespace not in kept:
         return f"{which} is kept for a Service of another namespace"
     return None

@@ -2,7 +2,8 @@
 
 For each key one whole number has bit i set while port i is busy with it, so the first port that is free for all of a
 Service's keys is the lowest zero bit of a few numbers or-ed together. Ports are on offer by kind, such as a family of
-addresses; owners of different groups do not share a port. Knows nothing of Kubernetes or Neutron.
+addresses; owners of different groups do not share a port. What is reserved is shared with those who have it, and is
+never given to somebody because nobody has it. Knows nothing of Kubernetes or Neutron.
 """
 
 import heapq
@@ -43,22 +44,25 @@ class Allocations(Generic[Port, Owner]):
         self._members: dict[
             Port, dict[Hashable, dict[Owner, None]]
         ] = {}  # who is on a port, by group, first come first
+        self._reserved = 0  # the ports that are not given to somebody because nobody has them
         self._had = 0  # the ports that somebody has
         self._mixed = 0  # the ports that several groups have
         self._of_group: dict[Hashable, int] = {}
 
-    def offer(self, port: Port, kind: Hashable = None) -> None:
-        """Let a port be given to somebody new who wants one of this kind."""
-        if port in self._offered and self._offered[port] == kind:
-            return
-        self.withdraw(port)
-        self._offered[port] = kind
-        self._open[kind] = self._open.get(kind, 0) | 1 << self._slot(port)
+    def offer(self, port: Port, kind: Hashable = None, *, reserved: bool = False) -> None:
+        """Let a port be given to somebody new who wants one of this kind; a reserved one to who may share it."""
+        if port not in self._offered or self._offered[port] != kind:
+            self.withdraw(port)
+            self._offered[port] = kind
+            self._open[kind] = self._open.get(kind, 0) | 1 << self._slot(port)
+        self._reserved = _with(self._reserved, 1 << self._slots[port], on=reserved)
 
     def withdraw(self, port: Port) -> None:
         """Give a port to nobody new; who has it keeps it."""
         if port in self._offered:
-            self._open[self._offered.pop(port)] &= ~(1 << self._slots[port])
+            bit = 1 << self._slots[port]
+            self._open[self._offered.pop(port)] &= ~bit
+            self._reserved &= ~bit
             self._forget(port)
 
     def ports_of(self, owner: Owner) -> tuple[Port, ...]:
@@ -86,7 +90,7 @@ class Allocations(Generic[Port, Owner]):
         for key in wanted.keys:
             free &= ~self._busy.get(key, 0)
         ours = free & self._of_group.get(wanted.group, 0) & ~self._mixed
-        best = ours or free & ~self._had
+        best = ours or free & ~self._had & ~self._reserved
         return self._ports[(best & -best).bit_length() - 1] if best else None
 
     def claim(self, owner: Owner, ports: Iterable[Port], wanted: Wanted) -> None:
@@ -107,6 +111,11 @@ class Allocations(Generic[Port, Owner]):
             self._drop(owner, port, set(before.keys).difference(wanted.keys) if port in had else ())
             self._take(owner, port, (key for key in wanted.keys if port not in had or key not in before.keys))
         self._claims[owner] = (claimed, wanted)
+
+    def move(self, owner: Owner, ports: Iterable[Port]) -> None:
+        """What an owner has, it has on these ports from now on."""
+        if owner in self._claims:
+            self.claim(owner, ports, self._claims[owner][1])
 
     def claimed(self, owner: Owner, ports: Iterable[Port], wanted: Wanted) -> bool:
         """Whether an owner has just this."""

@@ -6,13 +6,20 @@ any      -               -                          the same
 none     -               no                         none: somebody else's
 none     none, gateway   yes                        ours
 none     another         yes                        none: somebody else's
+
+A word that is no back end at all is a slip on a Service that we hold: it stays ours, and is told so.
 """
 
 import msgspec
 
+from mooring.core import quoting
+from mooring.core.wishes import Refused
 from mooring.model import names
 from mooring.model.config import Services
 from mooring.model.kubernetes import Service
+from mooring.model.reasons import Reason
+
+BACKENDS = (names.GATEWAY_BACKEND, "octavia", "ovn")
 
 
 def settled(service: Service, wanted: Services) -> Service:
@@ -26,4 +33,19 @@ def settled(service: Service, wanted: Services) -> Service:
 def other_backend(service: Service) -> str:
     """The back end that its annotation asks for, if it is not this one."""
     backend = service.metadata.annotations.get(names.BACKEND, "")
-    return "" if backend == names.GATEWAY_BACKEND else backend
+    return "" if backend == names.GATEWAY_BACKEND or _slipped(service) else backend
+
+
+def unclear(service: Service) -> Refused | None:
+    """What cannot be understood of the back end that somebody asks for whom we serve."""
+    if not _slipped(service):
+        return None
+    said = quoting.quoted(service.metadata.annotations[names.BACKEND])
+    fix = f"Write one of {', '.join(BACKENDS)} there, or take the annotation away"
+    return Refused(f"Its annotation {names.BACKEND} says {said}", fix, Reason.BAD_ANNOTATION)
+
+
+def _slipped(service: Service) -> bool:
+    known = {"", *BACKENDS}
+    said = service.metadata.annotations.get(names.BACKEND, "")
+    return said not in known and names.FINALIZER in service.metadata.finalizers

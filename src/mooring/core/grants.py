@@ -26,8 +26,17 @@ def granted(known: Addresses, port: PortId, wish: Wish) -> bool:
     )
 
 
-def not_allowed(known: Addresses, name: Name, wish: Wish, owners: Callable[[PortId], Iterable[Name]]) -> Refused | None:
-    """Why the operator does not let a Service have an address that it asks for. `owners`: of a port, who has it."""
+def not_allowed(
+    known: Addresses,
+    name: Name,
+    wish: Wish,
+    owners: Callable[[PortId], Iterable[Name]],
+    showing: Callable[[str], Iterable[Name]],
+) -> Refused | None:
+    """Why the operator does not let a Service have an address that it asks for.
+
+    `owners`: of a port, who has it. `showing`: who shows an address, be it that it lost its port.
+    """
     place = known.place
     if not wish.address:
         return None
@@ -37,11 +46,13 @@ def not_allowed(known: Addresses, name: Name, wish: Wish, owners: Callable[[Port
         told = ", ".join(map(str, place.wished))
         return Refused(f"It asks for {wish.address}, and only {told} may be asked for", ASK_FOR_ANOTHER)
     port = known.reached_at(wish.address)
-    beside = owners(port) if port and place.wishes == "own" else ()
+    beside = (*(owners(port) if port else ()), *showing(wish.address)) if place.wishes == "own" else ()
     others = sorted(each for each in beside if each.namespace != name.namespace)
     if others:
         return Refused(f"It asks for {wish.address}, which carries {others[0]} of another namespace", ASK_FOR_ANOTHER)
-    return None
+    kept = port is not None and place.wishes == "own" and known.kept_for_others(port, name.namespace)
+    fact = f"It asks for {wish.address}, which is kept for Services of another namespace"
+    return Refused(fact, ASK_FOR_ANOTHER) if kept else None
 
 
 def taken(known: Addresses, port: PortId, rival: Name | None, *, offered: bool) -> Refused | None:

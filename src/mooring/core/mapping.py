@@ -12,6 +12,7 @@ yes             -         -                    -, not bound          manage: mar
 yes             bound     somebody's address   none                  nothing: it is not ours to change
 yes             bound     its address          fit, not named        annotate: somebody took its annotation away
 yes             bound     its address          its floating IP off   put the floating IP back
+yes             bound     its address          gone, without it      a new port for the floating IP
 yes             bound     its address          not as wished now     what is wished for is made first, if it has to be
 yes             bound     what it cannot keep  none, or unfit        take the addresses back
 yes             bound     nothing else         wish refused          nothing, and why
@@ -66,6 +67,8 @@ class Leg(Struct, frozen=True):
     """The floating IP that says so, and is not to stay any more."""
     taken_off: FloatingIpId | None = None
     """The floating IP whose address it shows, and that somebody took off its port."""
+    lost: str = ""
+    """The address that it shows, and whose floating IP is there, though somebody deleted its port."""
     refused: Refused | None = None
     """Why it does not get what it asks for, and keeps what it has."""
     retired: bool = False
@@ -244,6 +247,8 @@ def _find_ports(seen: Seen) -> steps.Step:
     for leg in seen.legs:
         if leg.port is not None and leg.taken_off is not None:
             return steps.PutBack(leg.port, leg.taken_off)
+        if leg.lost:
+            return steps.MakePort(leg.wish.family, leg.lost, leg.wish.subnet, leg.wish.floating_network)
     if not seen.held:
         return steps.Rest(Reason.FOREIGN_ADDRESS) if foreign(seen) else steps.Clear()
     if seen.denied is not None:

@@ -13,6 +13,7 @@ from msgspec import Struct
 from mooring.core import (
     backends,
     choices,
+    claims,
     cleaning,
     endpoints,
     gateway_document,
@@ -66,6 +67,8 @@ class Picture:
         self._public: frozenset[str] = frozenset()
         self._made: dict[Name, _Made] = {}
         self._shown: dict[Name, tuple[str, ...]] = {}
+        self._showing: dict[str, set[Name]] = {}
+        """By address the Services of ours that show it."""
         self._granted: dict[Name, tuple[PortId, ...]] = {}
         self.changes = Changes()
 
@@ -76,15 +79,44 @@ class Picture:
         for port in sorted(self._offered.difference(usable)):
             self._allocations.withdraw(port)
         for port in usable:
-            self._allocations.offer(port, self.addresses.origin(port))
+            self._allocations.offer(port, self.addresses.origin(port), reserved=self.addresses.reserved(port))
         self._offered = frozenset(usable)
+        self._follow()
         self.changes.add_everybody()
+
+    def _follow(self) -> None:
+        """Who had a port that is gone has the one that is reached where that was: nobody who comes now takes it.
+
+        What is kept for others is let go of by who only names it.
+        """
+        for gone in sorted(self._allocations.used() - self.addresses.ports.keys()):
+            for name in sorted(self._allocations.owners(gone)):
+                found = (self.addresses.reached_at(each) for each in self._shown.get(name, ()))
+                if now := [each for each in found if each is not None]:
+                    self._allocations.move(name, now)
+        for port in filter(self.addresses.reserved, self._offered):
+            for name in self._allocations.owners(port):
+                if self.addresses.kept_for_others(port, name.namespace) and not self._was_given(name, port):
+                    self._allocations.release(name)  # it named the port before anybody knew for whom it is kept
 
     def claim(self, service: Service) -> None:
         """Take in what a Service says of itself."""
-        self._shown[service.name] = tuple(each.ip for each in service.status.load_balancer.ingress)
+        self._see_shown(service)
         self._hold(service)
         self.give(service, self.ports_of(service))
+
+    def _see_shown(self, service: Service) -> None:
+        self._forget_shown(service.name)
+        shown = self._shown[service.name] = tuple(each.ip for each in service.status.load_balancer.ingress)
+        for address in shown if mapping.addressed_to_us(service) else ():
+            self._showing.setdefault(address, set()).add(service.name)
+
+    def _forget_shown(self, name: Name) -> None:
+        for address in self._shown.pop(name, ()):
+            showing = self._showing.get(address, set())
+            showing.discard(name)
+            if not showing:
+                self._showing.pop(address, None)
 
     def _hold(self, service: Service) -> None:
         """What it has of a list stays, be it that it is listed no more."""
@@ -100,6 +132,8 @@ class Picture:
         """
         ordered = sorted(services, key=mapping.precedence)
         for each in ordered:
+            self._see_shown(each)
+        for each in ordered:
             self._hold(each)
             self._give(each, self._known_by(each), shares.given(each))
         for each in ordered:
@@ -114,15 +148,24 @@ class Picture:
 
     def ports_of(self, service: Service) -> tuple[PortId, ...]:
         """The ports that it has, by what it says."""
-        said = having.ports_of(service, self.addresses)
-        return tuple(each for each in said if self._may_name(service, each)) if self.addresses.place.static else said
+        return tuple(each for each in having.ports_of(service, self.addresses) if self._may_name(service, each))
 
     def _may_name(self, service: Service, port: PortId) -> bool:
-        """Everybody can name an address of a list. It counts if we gave it, or if it may be asked for."""
-        address = self.addresses.public(port) or ""
+        """Everybody can name a port. One of a list counts if we gave it, or if it may be asked for.
+
+        So does one whose floating IP is kept for others.
+        """
+        known = self.addresses
+        if not known.place.static and not known.kept_for_others(port, service.metadata.namespace):
+            return True
         shown = {each.ip for each in service.status.load_balancer.ingress}
-        given = address in shown or port in self._granted.get(service.name, ())
-        return given or self._not_allowed(service, Wish(self.addresses.family(port) or "", address)) is None
+        if known.public(port) in shown or self._was_given(service.name, port):
+            return True
+        return self._not_allowed(service, Wish(known.family(port) or "", known.public(port) or "")) is None
+
+    def _was_given(self, name: Name, port: PortId) -> bool:
+        """Whether a Service has a port from us, and not only because it names it."""
+        return port in self._granted.get(name, ()) or self.addresses.public(port) in self._shown.get(name, ())
 
     def _shows_what_is_there(self, service: Service) -> bool:
         """Whether an address that it shows is that of a port, or it shows none."""
@@ -153,7 +196,7 @@ class Picture:
         self.changes.add((name, *self._allocations.contenders(name)))
         self._allocations.release(name)
         self._made.pop(name, None)
-        self._shown.pop(name, None)
+        self._forget_shown(name)
         self._granted.pop(name, None)
 
     def used(self) -> frozenset[PortId]:
@@ -230,6 +273,7 @@ class Picture:
         """Why what it asks for can be granted nowhere."""
         return (
             layers.refused(service)
+            or claims.unclear(service)
             or wishes.unclear(service)
             or wishes.refused(service, self._families(service))
             or choices.refused(service, self.addresses.place.choices)
@@ -262,9 +306,10 @@ class Picture:
             inner=(known.address(port) or "") if port else "",
             rival=self._rival(service, port) if port else None,
             denied=hopeless or self._not_allowed(service, wish) or taken,
-            to_keep=known.to_keep(port) if port and wishes.keeps(service) else None,
+            to_keep=known.to_keep(port, service.metadata.namespace) if port and wishes.keeps(service) else None,
             not_to_keep=self._not_to_keep(service, port) if port and wishes.keeps_no_more(service) else None,
             taken_off=self._taken_off(service, port) if port and not fits else None,
+            lost=self._lost_address(service, wish) if port is None else "",
             refused=hopeless if fits else None,
             retired=port is not None and known.retired(port),
         )
@@ -272,7 +317,7 @@ class Picture:
     def _not_to_keep(self, service: Service, port: PortId) -> FloatingIpId | None:
         """Whose address others have too leaves it as it is: one of them may want it to stay."""
         alone = set(self._allocations.owners(port)) == {service.name}
-        return self.addresses.not_to_keep(port) if alone else None
+        return self.addresses.not_to_keep(port, service.metadata.namespace) if alone else None
 
     def _taken_off(self, service: Service, port: PortId) -> FloatingIpId | None:
         """The floating IP that belongs on its port, by what it shows."""
@@ -281,6 +326,14 @@ class Picture:
         if not unreached or not self._undisputed(service, port):
             return None
         return known.taken_off(each.ip for each in service.status.load_balancer.ingress)
+
+    def _lost_address(self, service: Service, wish: Wish) -> str:
+        """The address that it shows, whose floating IP is there and whose port is gone."""
+        known, shown = self.addresses, [each.ip for each in service.status.load_balancer.ingress]
+        found = known.taken_off(shown) if mapping.bound(service) and mapping.named_ports(service) else None
+        address = known.floating_ips[found].floating_ip_address if found else ""
+        same = wishes.family_of(address) == wish.family and wish.address in {"", address} if address else False
+        return address if same and self._not_allowed(service, Wish(wish.family, address)) is None else ""
 
     def beside(self, service: Service) -> Beside:
         """What is others' when an address is made for a Service."""
@@ -342,7 +395,10 @@ class Picture:
         return self._allocations.rival(port, self._wanted(service), service.name)
 
     def _not_allowed(self, service: Service, wish: Wish) -> Refused | None:
-        return grants.not_allowed(self.addresses, service.name, wish, self._allocations.owners)
+        showing = self._showing
+        return grants.not_allowed(
+            self.addresses, service.name, wish, self._allocations.owners, lambda each: showing.get(each, ())
+        )
 
     def _taken(self, service: Service, port: PortId) -> Refused | None:
         return grants.taken(self.addresses, port, self._rival(service, port), offered=port in self._offered)

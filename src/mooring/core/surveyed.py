@@ -175,7 +175,7 @@ class Survey:
         unheeding = tuple(self._unheeding(told))
         spared = {each.gateway for each in unheeding if not each.counts}
         return Gateways(
-            told if spared.issuperset(self.lacking) else None,
+            told if spared.issuperset(self.lacking) else self._known_to_be_served(told),
             live=bool(self.answering),
             holder=self._holder,
             left_out=gateway_document.left_out(self.answering, self.document.forwards),
@@ -186,6 +186,16 @@ class Survey:
     @property
     def _holder(self) -> bool:
         return any(state.vrrp is Vrrp.MASTER for _, state in self.answering)
+
+    def _known_to_be_served(self, told: Acknowledged) -> Acknowledged:
+        """While a gateway lags behind, of whom nobody here can know: whom their leader found to be served."""
+        served = {
+            str(name)
+            for name, each in self.services.items()
+            if each.status.load_balancer.ingress
+            and any(said.type == names.PROGRAMMED and said.status == "True" for said in each.status.conditions)
+        }
+        return {name: each for name, each in told.items() if name in served}
 
     def _unheeding(self, told: Acknowledged) -> Iterator[Unheeding]:
         """Who says that it cannot do what it was told. What it serves all the same, Services know by their leader."""

@@ -284,6 +284,8 @@ class Election:
             self._deleted = before.metadata.uid
         if after is not None:
             self._notes = after.metadata.annotations
+            if after.metadata.uid == self._deleted:
+                self._deleted = ""  # etcd was put back to when it was there
         self._check(after)
 
     def _check(self, lease: Lease | None) -> None:
