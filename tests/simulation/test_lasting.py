@@ -178,3 +178,20 @@ def test_a_new_port_with_the_address_of_a_lost_one_is_the_only_one_there() -> No
         assert user.shown("web") != user.shown("other/new")
 
     World(1, Scripted({})).run(deeds)
+
+
+@pytest.mark.parametrize("after", [each / 1000 for each in range(100, 420, 10)], ids=str)
+def test_who_asks_for_what_there_is_not_keeps_nothing_of_the_other_family_waiting(after: float) -> None:
+    """Its owner thinks of it while the ports are made."""
+
+    async def deeds(world: World) -> None:
+        user = User(world)
+        user.expose("web", "80/TCP", ipFamilies=["IPv4", "IPv6"], ipFamilyPolicy="RequireDualStack")
+        await user.wait(after)
+        user.wish("web", "192.0.2.9")
+        await user.wait(TIMES.before_deletion + A_WHILE)
+        named = user.annotations("web").get(names.PORT, "").split(",")
+        ours = [each.id for each in world.truth.ports.values() if each.description == world.place.mark]
+        assert [each for each in ours if each not in named] == []
+
+    World(1, Scripted({})).run(deeds)

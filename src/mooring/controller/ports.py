@@ -184,9 +184,8 @@ class Ports:
         try:
             return await self._make_floating_ip(origin.floating_network or NetworkId(""), floating_ip_address=address)
         except errors.Forbidden as error:
-            raise errors.Forbidden(
-                f"it asks for {address}, which not everybody may choose: {error}", error.type
-            ) from None
+            told = f"it asks for {address}, which this project does not have, and not everybody may choose: {error}"
+            raise errors.Forbidden(told, error.type) from None
 
     async def _attach(self, floating_ip: FloatingIp, port: PortId) -> None:
         """What was there before us is to be kept, which is said first: it is not ours to delete."""

@@ -74,6 +74,11 @@ class Leg(Struct, frozen=True):
     retired: bool = False
     """Its port is kept for those who have it, and given to nobody else."""
 
+    @property
+    def awaits(self) -> bool:
+        """It asks for an address that is not there, and may never be."""
+        return bool(self.wish.address) and not self.fits and self.candidate is None
+
     def kept(self) -> "Leg":
         """As it is when it gets nothing else."""
         return structs.replace(self, fits=True, holds=False, candidate=None, refused=self.denied)

@@ -357,9 +357,10 @@ class Picture:
     def begun_for(self, waiting: Iterable[Service]) -> frozenset[PortId]:
         """What was begun, and will be gone on with by those who wait; and what they have the half of already.
 
-        Who asks for an address may wait for it for ever: nothing is kept for it.
+        Who asks for an address may wait for it for ever: nothing is kept for it, of whatever family.
         """
-        legs = [leg for service in waiting for leg in self._legs(service)]
+        every = [self._legs(service) for service in waiting]
+        legs = [leg for its in every if not any(each.awaits for each in its) for leg in its]
         subnets = {self.addresses.place.origin(leg.wish).subnet for leg in legs if not leg.wish.address}
         begun = (each for each in self.addresses.all_begun() if self.addresses.origin(each).subnet in subnets)
         return frozenset(leg.candidate for leg in legs if leg.candidate).union(begun)
