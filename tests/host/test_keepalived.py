@@ -68,7 +68,7 @@ class Bench:
             further=further,
             instance_of=lambda each: int(each[-1]) % 2 if further else 0,
             program=str(self.program),
-            seconds=1.0,
+            seconds=2.5,
         )
 
     def say(self, *lines: str) -> None:

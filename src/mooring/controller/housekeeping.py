@@ -8,15 +8,15 @@ from mooring.cloud import errors
 from mooring.cloud.errors import CloudError
 from mooring.controller.ports import Ports
 from mooring.core import cleaning, wording
-from mooring.core.cleaning import CleaningStep, Remove
+from mooring.core.cleaning import CleaningStep, Remove, Unpair
 from mooring.core.picture import Picture
-from mooring.model.cloud import PortId
+from mooring.model.cloud import Port, PortId
 
 ALONE = (
     *(errors.Conflict, errors.QuotaExceeded, errors.Forbidden, errors.Refused),
-    *(errors.RevisionMismatch, errors.ServerFault),
+    *(errors.RevisionMismatch, errors.ServerFault, errors.Unknown),
 )
-"""What concerns one object: all others can be cared for all the same."""
+"""What may concern one object alone: all others can be cared for. If nobody answers at all, the next call says so."""
 LOOK_AGAIN = 10.0
 """Seconds after which who could not see what there is tries again, for others than those who need it."""
 
@@ -84,7 +84,10 @@ class Housekeeping:
         )
         allowed = self._allowed(steps, let_go)
         failed: CloudError | None = None
+        still_used: set[str] = set()
         for step in allowed:
+            if isinstance(step, Remove) and isinstance(step.what, Port) and still_used.intersection(_own(step.what)):
+                continue  # who may use its address has to be told first: afterwards nobody knows that it was ours
             try:
                 await self._ports.carry_out(step)
             except ALONE as error:
@@ -92,6 +95,7 @@ class Housekeeping:
                     continue  # a floating IP that goes changes its port: that one goes when it has been looked at again
                 self._log.warning("refused", what=wording.to_do(step), **wording.details(step), why=str(error))
                 failed = failed or error
+                still_used.update(step.addresses if isinstance(step, Unpair) else ())
             else:
                 self._log.info(wording.done(step), **wording.details(step))
         if allowed:
@@ -119,3 +123,7 @@ class Housekeeping:
     def _tagged_for(self) -> dict[str, float]:
         now = asyncio.get_running_loop().time()
         return {each: now - since for each, since in self._tagged.items()}
+
+
+def _own(port: Port) -> frozenset[str]:
+    return frozenset(each.ip_address for each in port.fixed_ips)
