@@ -110,6 +110,40 @@ def test_a_floating_ip_that_was_there_is_used_and_given_back(product: Moored, te
         network.delete_ip(own.id)
 
 
+def test_services_whose_port_is_deleted_by_hand_are_reached_where_they_were(product: Moored, tenant: Tenant) -> None:
+    tenant.deploy("web", replicas=1)
+    for name, port in (("web", 80), ("beside", 8080)):
+        moored.expose(tenant, name, port=port, app="web")
+    given = moored.address(tenant, "web")
+    assert moored.address(tenant, "beside") == given
+
+    def has() -> set[str]:
+        return {tenant.get("service", each)["metadata"]["annotations"][names.PORT] for each in ("web", "beside")}
+
+    [lost] = has()
+    project(product).delete_port(lost)
+    waiting.until(lambda: len(has()) == 1 and lost not in has(), seconds=150, what="a new port for both", interval=2)
+    assert moored.addresses(tenant, "web") == moored.addresses(tenant, "beside") == [given]
+    for port in (80, 8080):
+        probe.first_answer(product.lab, "client", given, port)
+
+
+def test_an_address_that_stays_is_for_who_asks_for_it(product: Moored, tenant: Tenant) -> None:
+    """It is on its port for a while after its Service is gone; who comes then gets another one."""
+    tenant.deploy("web", replicas=1)
+    moored.expose(tenant, "web", annotations={names.KEEP: "true"})
+    kept = moored.address(tenant, "web")
+    tenant.kubectl("delete", "service", "web", "--wait=true", "--timeout=60s")
+    moored.expose(tenant, "next", app="web", annotations={names.KEEP: "false"})
+    assert moored.address(tenant, "next") != kept
+    moored.expose(tenant, "again", app="web", loadBalancerIP=kept)
+    try:
+        waiting.until(lambda: moored.addresses(tenant, "again") == [kept], seconds=150, what="it to be had again")
+        probe.first_answer(product.lab, "client", kept)
+    finally:
+        tenant.kubectl("annotate", "service", "again", f"{names.KEEP}=false")
+
+
 @pytest.fixture
 def fast(product: Moored) -> str:
     """Another subnet of the network that addresses come from, behind the same router; it stays for the next time."""
