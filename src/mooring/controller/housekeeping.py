@@ -14,9 +14,9 @@ from mooring.model.cloud import Port, PortId
 
 ALONE = (
     *(errors.Conflict, errors.QuotaExceeded, errors.Forbidden, errors.Refused),
-    *(errors.RevisionMismatch, errors.ServerFault, errors.Unknown),
+    *(errors.RevisionMismatch, errors.ServerFault),
 )
-"""What may concern one object alone: all others can be cared for. If nobody answers at all, the next call says so."""
+"""What concerns one object: all others can be cared for. What may still be carried out later is none of these."""
 LOOK_AGAIN = 10.0
 """Seconds after which who could not see what there is tries again, for others than those who need it."""
 
