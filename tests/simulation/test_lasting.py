@@ -83,9 +83,10 @@ def test_what_neutron_refuses_for_good_keeps_nothing_else_from_being_done(
 def test_who_loses_a_port_gets_one_at_the_same_floating_ip(
     beside: tuple[str, ...], annotations: dict[str, str]
 ) -> None:
-    """All that were there: not what comes meanwhile, not even where another address would do."""
+    """All that were there; not what comes meanwhile, and also where another address would do. It is no wish."""
 
     async def deeds(world: World) -> None:
+        world.refuse_wishes()
         user = User(world)
         user.expose("web", "80/TCP", annotations=annotations)
         for port in beside:

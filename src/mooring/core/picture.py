@@ -332,8 +332,7 @@ class Picture:
         known, shown = self.addresses, [each.ip for each in service.status.load_balancer.ingress]
         found = known.taken_off(shown) if mapping.bound(service) and mapping.named_ports(service) else None
         address = known.floating_ips[found].floating_ip_address if found else ""
-        same = wishes.family_of(address) == wish.family and wish.address in {"", address} if address else False
-        return address if same and self._not_allowed(service, Wish(wish.family, address)) is None else ""
+        return address if wish.family == wishes.family_of(address) and wish.address in {"", address} else ""
 
     def beside(self, service: Service) -> Beside:
         """What is others' when an address is made for a Service."""
