@@ -34,6 +34,7 @@ from mooring.core.heard import Gateways
 from mooring.core.layers import Layer
 from mooring.core.mapping import Leg, Seen
 from mooring.core.shares import Share
+from mooring.core.showing import Showing
 from mooring.core.wishes import Refused, Wish
 from mooring.model.cloud import FloatingIpId, PortId
 from mooring.model.gateway import Forward
@@ -66,9 +67,7 @@ class Picture:
         self._offered: frozenset[PortId] = frozenset()
         self._public: frozenset[str] = frozenset()
         self._made: dict[Name, _Made] = {}
-        self._shown: dict[Name, tuple[str, ...]] = {}
-        self._showing: dict[str, set[Name]] = {}
-        """By address the Services of ours that show it."""
+        self._showing = Showing()
         self._granted: dict[Name, tuple[PortId, ...]] = {}
         self.changes = Changes()
 
@@ -91,7 +90,7 @@ class Picture:
         """
         for gone in sorted(self._allocations.used() - self.addresses.ports.keys()):
             for name in sorted(self._allocations.owners(gone)):
-                found = (self.addresses.reached_at(each) for each in self._shown.get(name, ()))
+                found = (self.addresses.reached_at(each) for each in self._showing.of(name))
                 if now := [each for each in found if each is not None]:
                     self._allocations.move(name, now)
         for port in filter(self.addresses.reserved, self._offered):
@@ -101,22 +100,9 @@ class Picture:
 
     def claim(self, service: Service) -> None:
         """Take in what a Service says of itself."""
-        self._see_shown(service)
+        self._showing.see(service)
         self._hold(service)
         self.give(service, self.ports_of(service))
-
-    def _see_shown(self, service: Service) -> None:
-        self._forget_shown(service.name)
-        shown = self._shown[service.name] = tuple(each.ip for each in service.status.load_balancer.ingress)
-        for address in shown if mapping.addressed_to_us(service) else ():
-            self._showing.setdefault(address, set()).add(service.name)
-
-    def _forget_shown(self, name: Name) -> None:
-        for address in self._shown.pop(name, ()):
-            showing = self._showing.get(address, set())
-            showing.discard(name)
-            if not showing:
-                self._showing.pop(address, None)
 
     def _hold(self, service: Service) -> None:
         """What it has of a list stays, be it that it is listed no more."""
@@ -132,7 +118,7 @@ class Picture:
         """
         ordered = sorted(services, key=mapping.precedence)
         for each in ordered:
-            self._see_shown(each)
+            self._showing.see(each)
         for each in ordered:
             self._hold(each)
             self._give(each, self._known_by(each), shares.given(each))
@@ -165,7 +151,7 @@ class Picture:
 
     def _was_given(self, name: Name, port: PortId) -> bool:
         """Whether a Service has a port from us, and not only because it names it."""
-        return port in self._granted.get(name, ()) or self.addresses.public(port) in self._shown.get(name, ())
+        return port in self._granted.get(name, ()) or self.addresses.public(port) in self._showing.of(name)
 
     def _shows_what_is_there(self, service: Service) -> bool:
         """Whether an address that it shows is that of a port, or it shows none."""
@@ -196,7 +182,7 @@ class Picture:
         self.changes.add((name, *self._allocations.contenders(name)))
         self._allocations.release(name)
         self._made.pop(name, None)
-        self._forget_shown(name)
+        self._showing.forget(name)
         self._granted.pop(name, None)
 
     def used(self) -> frozenset[PortId]:
@@ -338,7 +324,7 @@ class Picture:
         """What is others' when an address is made for a Service."""
         return Beside(
             service.metadata.namespace,
-            frozenset(itertools.chain.from_iterable(self._shown.values())),
+            self._showing.everything(),
             self._allocations.used().difference(self.ports_of(service)),
         )
 
@@ -395,10 +381,7 @@ class Picture:
         return self._allocations.rival(port, self._wanted(service), service.name)
 
     def _not_allowed(self, service: Service, wish: Wish) -> Refused | None:
-        showing = self._showing
-        return grants.not_allowed(
-            self.addresses, service.name, wish, self._allocations.owners, lambda each: showing.get(each, ())
-        )
+        return grants.not_allowed(self.addresses, service.name, wish, self._allocations.owners, self._showing.by)
 
     def _taken(self, service: Service, port: PortId) -> Refused | None:
         return grants.taken(self.addresses, port, self._rival(service, port), offered=port in self._offered)
