@@ -160,14 +160,18 @@ def _taken_from_holder(truth: Truth, port: str, taken: set[str]) -> Iterator[str
 
 
 def prepared_first(truth: Truth, effect: Effect) -> Iterator[str]:
-    """Nobody takes its place in VRRP before its port may use what it serves."""
+    """Nobody takes its place in VRRP before its port may use what it serves.
+
+    Whom nobody has reached for long may serve an address whose port is gone since; that is nobody's any more.
+    """
     gateway = truth.gateways.get(effect.server)
     if gateway is None or truth.pairs_taken or gateway.machine.daemon.lowered() or gateway.name not in truth.members:
         return
     port = dict(truth.ports_of_gateways()).get(gateway.name)
     allowed = {each.ip_address for each in port.allowed_address_pairs} if port else set()
+    there = {each.ip_address for found in truth.ports.values() for each in found.fixed_ips}
     for forward in gateway.document.forwards if port else ():  # without one, nothing can come to it
-        if forward.address not in allowed | truth.lost and forward.address not in truth.static:
+        if forward.address in there - allowed - truth.lost and forward.address not in truth.static:
             yield f"{gateway.name} does not give way, and may not use {forward.address}"
 
 
