@@ -2,6 +2,8 @@
 
 Its whole process counts, from its first instruction on. The other way keeps the same lists as dicts, with an index of
 the endpoints, and makes the same document of them; it asks nobody else, leads nobody and decides nothing.
+
+A hundred Services have one address; once more, each has its own.
 """
 
 import statistics
@@ -19,25 +21,29 @@ GOALS = (
     Goal("first push, CPU", most=3.0, size=10_000),
     Goal("first push, memory", most=150.0, size=10_000),
     Goal("first push, CPU", slope=1.05),
+    Goal("first push, an address each, CPU", slope=1.05),
 )
+EACH_ITS_OWN = {100: 2, 1_000: 2, 10_000: 2}
 FIGURES = {"cpu": ("CPU", "s CPU"), "memory": ("memory", "MiB")}
 
 
 def measure() -> Iterator[Measured]:
     for size, rounds in ROUNDS.items():
-        yield from measured(size, rounds)
+        yield from measured(Options(size), rounds, "first push")
+    for size, rounds in EACH_ITS_OWN.items():
+        yield from measured(Options(size, sharing=1), rounds, "first push, an address each")
 
 
-def measured(size: int, rounds: int) -> Iterator[Measured]:
-    ours, theirs = [], []
-    with controlled.world(Options(size)) as (world, folder):
+def measured(options: Options, rounds: int, what: str) -> Iterator[Measured]:
+    ours, theirs, size = [], [], options.size
+    with controlled.world(options) as (world, folder):
         kubeconfig = world.kubeconfig(folder / "kubeconfig")
         for _ in range(rounds):
             ours.append(_ours(world, folder, size))
             theirs.append(programs.run(programs.OWN_DICTS, "document", kubeconfig, size))
     for figure, (told, unit) in FIGURES.items():
         mine, other = (round(statistics.median(one[figure] for one in each), 3) for each in (ours, theirs))
-        yield Measured(id=f"first push, {told}, json and dicts", size=size, ours=mine, peer=other, unit=unit)
+        yield Measured(id=f"{what}, {told}, json and dicts", size=size, ours=mine, peer=other, unit=unit)
 
 
 def _ours(world: controlled.World, folder: Path, size: int) -> dict[str, float]:

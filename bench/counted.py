@@ -5,6 +5,7 @@ import random
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
+from typing import NoReturn
 
 import msgspec
 
@@ -16,6 +17,7 @@ from mooring.controller.controller import Controller, Outside
 from mooring.core import gateway_document
 from mooring.core.roster import Member
 from mooring.kube.twin.server import KubeTwin
+from mooring.model.errors import StartRefused
 from mooring.model.gateway import Delta, Document, Held, State, Vrrp
 from mooring.wire.calls import CountedCalls
 from mooring.wire.http import Request, Response
@@ -67,12 +69,16 @@ class Counted:
             place,
             members,
             "bench",
+            find=self._find,
             clock=self._clock,
             chance=random.Random(1),  # noqa: S311 - the same in each run
             times=Times(),
             log=SILENT,
         )
         self._before: Counter[str] = Counter()
+
+    async def _find(self) -> NoReturn:
+        raise StartRefused("nothing is named here")
 
     def run(self, scene: "Callable[[Counted], Awaitable[None]]") -> None:
         """Let it work until the scene ends."""

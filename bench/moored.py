@@ -1,7 +1,7 @@
 """A cluster and a cloud as they are when all Services have their addresses: what a controller finds when it starts.
 
 Each Service has one port and ten endpoints, but for the first ones, which have one: who is sent there can be told.
-A hundred Services share an address, all of one namespace. Written into the twins by their own interfaces.
+A hundred Services of one namespace share an address, or fewer. Written into the twins by their own interfaces.
 """
 
 import json
@@ -210,12 +210,12 @@ class Cluster:
         return msgspec.json.decode(response.body)
 
 
-def fill(cluster: Cluster, cloud: Cloud, size: int) -> Iterator[tuple[str, Address]]:
+def fill(cluster: Cluster, cloud: Cloud, size: int, sharing: int = SHARING) -> Iterator[tuple[str, Address]]:
     """So many Services, with all that they want: the cluster IP and the address of each."""
     place = cloud.place(cluster.identity)
-    addresses = cloud.addresses(place, (size + SHARING - 1) // SHARING)
+    addresses = cloud.addresses(place, (size + sharing - 1) // sharing)
     for number in range(size):
-        address = addresses[number // SHARING]
+        address = addresses[number // sharing]
         yield cluster.publish(number, address), address
         cluster.serve(number)
 

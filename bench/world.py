@@ -44,9 +44,13 @@ Writer: TypeAlias = asyncio.StreamWriter
 
 
 class Options(Struct, frozen=True):
-    """`delay`: seconds that Neutron takes for each answer. Without `ca` there are no gateways."""
+    """`delay`: seconds that Neutron takes for each answer. Without `ca` there are no gateways.
+
+    `sharing`: how many Services have one address.
+    """
 
     size: int = 0
+    sharing: int = moored.SHARING
     listen: str = "127.0.0.1"
     gateways: int = 1
     delay: float = 0.0
@@ -72,7 +76,8 @@ class World:
         self._neutron = NeutronTwin(neutron.counted_ids(), time.time, address_pairs=PAIRS)
         self._cluster = moored.Cluster(self._kube)
         self._cloud = moored.Cloud(self._neutron, options.gateways)
-        made = [(ip, each.inner) for ip, each in moored.fill(self._cluster, self._cloud, options.size)]
+        filled = moored.fill(self._cluster, self._cloud, options.size, options.sharing)
+        made = [(ip, each.inner) for ip, each in filled]
         self.targets = [(*each, moored.port(number)) for number, each in enumerate(made[: moored.TO_PROBE])]
         self._held = [Held() for _ in range(options.gateways)]
         self._counts: Counter[str] = Counter()

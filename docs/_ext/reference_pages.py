@@ -116,7 +116,14 @@ NAMES: Mapping[str, tuple[str, str]] = {
 }
 """Where each name stands, and what it means. The names themselves are in `mooring.model.names`."""
 
-WELL = {Reason.ACCEPTED, Reason.ALLOCATED, Reason.ADDRESS_RETIRED, Reason.PROGRAMMED, Reason.NO_ENDPOINTS}
+WELL = {
+    Reason.ACCEPTED,
+    Reason.ALLOCATED,
+    Reason.ADDRESS_RETIRED,
+    Reason.ADDRESS_UNMARKED,
+    Reason.PROGRAMMED,
+    Reason.NO_ENDPOINTS,
+}
 """Reasons of a condition that is True."""
 
 

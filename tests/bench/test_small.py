@@ -4,6 +4,7 @@ import pytest
 
 from bench import controller_at_once, controller_calls, controller_start
 from bench.measure import Measured
+from bench.world import Options
 
 pytestmark = pytest.mark.long
 
@@ -13,7 +14,7 @@ def figures(measured: list[Measured]) -> dict[str, float]:
 
 
 def test_a_start() -> None:
-    found = figures(list(controller_start.measured(10, 1)))
+    found = figures(list(controller_start.measured(Options(10, sharing=2), 1, "first push")))
     assert 0.1 < found["first push, CPU, json and dicts"] < 60
     assert 20 < found["first push, memory, json and dicts"] < 500
 

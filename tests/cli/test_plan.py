@@ -79,7 +79,7 @@ def test_what_waits_for_its_time(tmp_path: Path) -> None:
     run = mooring(seeing(scene(_going)), tmp_path, "plan", "--exit-code")
     assert run.exit_code == 0
     assert run.output.startswith("WAITING")
-    assert "  is deleted when its tag has been seen for long enough  " in run.output
+    assert "  delete it, when its tag has been seen for long enough  " in run.output
     assert run.output.endswith("Nothing to do now.\n")
 
 

@@ -53,11 +53,11 @@ class Cluster:
 
     async def given(self, service: Service) -> frozenset[tuple[str, str, int]]:
         """What the gateways are to serve for a Service when nothing more is to be done about it."""
-        self.picture.claim(service)
+        self.picture.holdings.claim(service)
         for _ in range(STEPS):
             if not self._ports.known:
                 await self._ports.refresh()
-                self.picture.offer()
+                self.picture.holdings.offer()
             match mapping.next_step(self.picture.seen(service, Known(), Gateways())):
                 case Manage():
                     service = changed(service, {names.MANAGED: "true"}, finalizers=(names.FINALIZER,))
@@ -66,10 +66,10 @@ class Cluster:
                         await self._ports.make(Wish(family, address, subnet, network), self.picture.beside(service))
                     except CloudError:
                         break
-                    self.picture.offer()
+                    self.picture.holdings.offer()
                 case Annotate(ports):
                     service = changed(service, {names.PORT: ",".join(ports)})
-                    self.picture.claim(service)
+                    self.picture.holdings.claim(service)
                 case _:
                     break
         return frozenset((each.address, each.protocol, each.port) for each in self.picture.forwards(service, Known()))
@@ -130,7 +130,7 @@ def test_nothing_is_obtained(where: dict[str, Any]) -> None:
         theirs = {address for each in victims for address, _, _ in await cluster.given(each)}
         assert len(theirs) == len(victims)
         known = cluster.picture.addresses
-        public = {known.public(port) or "" for port in known.ports if port in cluster.picture.used()}
+        public = {known.public(port) or "" for port in known.ports if port in cluster.picture.holdings.used()}
         gateways = {each.ip_address for port in known.gateways.values() for each in port.fixed_ips}
         unused = {each.floating_ip_address for each in world.truth.floating_ips.values() if not each.description}
         hosts = {each.ip_address for port in world.truth.ports.values() for each in port.fixed_ips}

@@ -106,26 +106,15 @@ def test_a_new_port_with_the_address_of_another_is_there_in_its_place() -> None:
     assert sorted(found.ports) == ["b", "c", "d", "e"]
 
 
-@pytest.mark.parametrize(
-    ("tags", "reserved", "for_others", "to_keep", "not_to_keep"),
-    [
-        ((), False, False, True, False),
-        ((names.KEEP_TAG,), True, False, True, True),
-        ((names.KEEP_TAG, f"{names.NAMESPACE_TAG}shop"), True, False, False, True),
-        ((names.KEEP_TAG, f"{names.NAMESPACE_TAG}other"), True, True, True, False),
-        ((names.KEEP_TAG, f"{names.NAMESPACE_TAG}other", f"{names.NAMESPACE_TAG}shop"), True, False, False, False),
-        ((f"{names.NAMESPACE_TAG}other",), False, False, True, False),
-        ((names.KEEP_TAG, names.FOUND_TAG), True, False, True, False),
-    ],
-)
-def test_a_floating_ip_that_is_kept(
-    tags: tuple[str, ...], *, reserved: bool, for_others: bool, to_keep: bool, not_to_keep: bool
-) -> None:
-    found = known(port("a", "10.0.0.5"), msgspec.structs.replace(floating_ip("a"), tags=tags))
-    told = found.reserved(PortId("a")), found.kept_for_others(PortId("a"), "shop")
-    assert told == (reserved, for_others)
-    assert (found.to_keep(PortId("a"), "shop") is not None) == to_keep
-    assert (found.not_to_keep(PortId("a"), "shop") is not None) == not_to_keep
+def test_a_floating_ip_that_moves_is_reached_where_it_went() -> None:
+    first = floating_ip("a")
+    at = known(port("a", "10.0.0.5"), port("b", "10.0.0.6"), first)
+    assert (at.public(PortId("a")), at.reached_at("203.0.113.5")) == ("203.0.113.5", "a")
+    at.put(msgspec.structs.replace(first, port_id=PortId("b")))
+    assert (at.public(PortId("a")), at.public(PortId("b"))) == (None, "203.0.113.5")
+    assert at.reached_at("203.0.113.5") == "b"
+    at.put(msgspec.structs.replace(first, port_id=None))
+    assert at.reached_at("203.0.113.5") is None
 
 
 def test_the_oldest_is_given_out_first() -> None:
@@ -135,8 +124,9 @@ def test_the_oldest_is_given_out_first() -> None:
 
 def test_the_addresses_that_the_world_may_be_sent_to() -> None:
     parts = (port("a", "10.0.0.5"), floating_ip("a"), floating_ip(None, "203.0.113.6"))
-    assert known(*parts).all_public() == {"203.0.113.5", "203.0.113.6"}
-    assert known(port("a", "10.0.0.5"), outside=False).all_public() == {"10.0.0.5"}
+    every = ("203.0.113.5", "203.0.113.6", "203.0.113.7", "10.0.0.5")
+    assert list(map(known(*parts).is_public, every)) == [True, True, False, False]
+    assert list(map(known(port("a", "10.0.0.5"), outside=False).is_public, every)) == [False, False, False, True]
 
 
 def test_what_somebody_else_deleted_is_remembered_while_a_gateway_may_use_it() -> None:

@@ -65,22 +65,22 @@ def test_whose_forwards_are_others_is_among_the_changes(
     addresses = Addresses(Place("c", NetworkId("n"), SubnetId("s"), sharing=sharing))
     addresses.replace([port(each) for each in PORTS], [], [])
     picture = Picture(addresses)
-    picture.offer()
+    picture.holdings.offer()
     there: dict[Name, Service] = {}
     told: dict[Name, Forwards] = {}
-    picture.changes.take()
+    picture.holdings.changes.take()
     for deed in deeds:
         match deed:
             case Service():
                 there[deed.name] = deed
-                picture.claim(deed)
+                picture.holdings.claim(deed)
             case Name():
                 there.pop(deed, None)
                 picture.release(deed)
             case _:
                 addresses.replace([port(each) for each in sorted(deed)], [], [])
-                picture.offer()
-        changed = picture.changes.take()
+                picture.holdings.offer()
+        changed = picture.holdings.changes.take()
         now = {name: picture.forwards(each, Known()) for name, each in there.items()}
         differing = {name for name in now.keys() | told.keys() if now.get(name, ()) != told.get(name, ())}
         assert changed is None or differing <= changed

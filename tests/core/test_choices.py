@@ -111,9 +111,9 @@ def painted(*services: Service) -> Picture:
         [],
     )
     picture = Picture(addresses)
-    picture.offer()
+    picture.holdings.offer()
     for each in services:
-        picture.claim(each)
+        picture.holdings.claim(each)
     return picture
 
 
@@ -149,7 +149,7 @@ def test_who_chooses_anew_moves_and_who_no_longer_chooses_stays() -> None:
     picture = painted(web)
     assert step(picture, web) == Clear()
     cleared = msgspec.structs.replace(web, status=ServiceStatus())
-    picture.claim(cleared)
+    picture.holdings.claim(cleared)
     assert step(picture, cleared) == Annotate((B,))
     stays = service("web", on="b", shown="203.0.113.6")
     assert isinstance(step(painted(stays), stays), Push), "it is served where it is"

@@ -9,7 +9,7 @@ from mooring.core import claims, explaining, mapping
 from mooring.core.mapping import Seen
 from mooring.model import names
 from mooring.model.config import Services
-from mooring.model.kubernetes import Meta, Service, ServiceSpec
+from mooring.model.kubernetes import Ingress, LoadBalancerStatus, Meta, Service, ServiceSpec, ServiceStatus
 from mooring.model.reasons import Reason
 from mooring.model.steps import Tell
 
@@ -19,6 +19,16 @@ CLAIMED, NOT_CLAIMED = Services(claim_unclassed=True), Services()
 def service(lb_class: str = "", backend: str = "", type: str = "LoadBalancer") -> Service:  # noqa: A002 - Kubernetes' word
     annotations = {names.BACKEND: backend} if backend else {}
     return Service(Meta("web", "shop", annotations=annotations), ServiceSpec(type=type, load_balancer_class=lb_class))
+
+
+def served(given: Service, managed: str = "true", shown: str = "203.0.113.5") -> Service:
+    """As it is when it has its address from us."""
+    ours = {names.MANAGED: managed, names.PORT: "p"}
+    meta = msgspec.structs.replace(
+        given.metadata, annotations=given.metadata.annotations | ours, finalizers=(names.FINALIZER,)
+    )
+    status = ServiceStatus(LoadBalancerStatus((Ingress(shown),) if shown else ()))
+    return msgspec.structs.replace(given, metadata=meta, status=status)
 
 
 @pytest.mark.parametrize(
@@ -38,6 +48,13 @@ def service(lb_class: str = "", backend: str = "", type: str = "LoadBalancer") -
         (service(backend="ovn"), CLAIMED, Reason.OTHER_CLASS),
         (service(backend="Gateway"), CLAIMED, Reason.OTHER_CLASS),
         (service(type="ClusterIP"), CLAIMED, Reason.NOT_LOAD_BALANCER),
+        (served(service()), NOT_CLAIMED, None),
+        (served(service(backend="gateway")), NOT_CLAIMED, None),
+        (served(service(backend="octavia")), NOT_CLAIMED, Reason.OTHER_CLASS),
+        (served(service("example.org/other")), NOT_CLAIMED, Reason.OTHER_CLASS),
+        (served(service(), managed="false"), NOT_CLAIMED, Reason.OTHER_CLASS),
+        (served(service(), shown=""), NOT_CLAIMED, Reason.OTHER_CLASS),
+        (served(service(type="ClusterIP")), NOT_CLAIMED, Reason.NOT_LOAD_BALANCER),
     ],
 )
 def test_each_row_of_the_table(given: Service, wanted: Services, reason: Reason | None) -> None:

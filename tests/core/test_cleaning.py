@@ -154,3 +154,47 @@ def test_a_floating_ip_is_meant_with_its_port() -> None:
     steps = cleaning.steps(ports, floating_ips, frozenset(), tagged_for={}, wait=60.0)
     assert len(cleaning.held_back(steps, 8)) == 8
     assert cleaning.held_back(steps, 8, let_go=frozenset(each.id for each in ports)) == ()
+
+
+A_PAIR, NO_PAIR = Pair(PortId("g1"), ("10.0.0.9",)), Unpair(PortId("g1"), ("10.0.0.5",))
+OTHER, GOES, FLOATS = (
+    Unpair(PortId("g2"), ("10.0.0.6",)),
+    Remove(at(port("a"), "10.0.0.5")),
+    Remove(floating_ip("f", "a")),
+)
+
+
+@pytest.mark.parametrize(
+    ("step", "failed", "possible"),
+    [
+        (GOES, (), True),
+        (GOES, (NO_PAIR,), False),
+        (GOES, (A_PAIR, OTHER, FLOATS), True),
+        (FLOATS, (NO_PAIR,), True),
+        (Doom(port("a")), (NO_PAIR,), True),
+        (OTHER, (NO_PAIR, GOES), True),
+    ],
+)
+def test_a_port_stays_while_a_gateway_may_use_its_address(
+    step: CleaningStep,
+    failed: tuple[CleaningStep, ...],
+    possible: bool,  # noqa: FBT001 - a column
+) -> None:
+    assert cleaning.possible(step, failed) is possible
+
+
+@pytest.mark.parametrize(
+    ("unanswered", "expected"),
+    [
+        ("", (A_PAIR, NO_PAIR, OTHER, FLOATS, GOES)),
+        ("f", (A_PAIR, NO_PAIR, OTHER, GOES, FLOATS)),
+        ("g1", (OTHER, FLOATS, A_PAIR, NO_PAIR, GOES)),
+        ("g2", (A_PAIR, NO_PAIR, FLOATS, GOES, OTHER)),
+        ("gone", (A_PAIR, NO_PAIR, OTHER, FLOATS, GOES)),
+    ],
+)
+def test_what_was_not_answered_comes_last_and_what_waits_for_it(
+    unanswered: str, expected: tuple[CleaningStep, ...]
+) -> None:
+    planned = (A_PAIR, NO_PAIR, OTHER, FLOATS, GOES)
+    assert cleaning.in_turn(planned, frozenset({unanswered})) == expected

@@ -281,18 +281,21 @@ def test_the_mtu(mtu: int, ipv6: bool, well: bool | None) -> None:  # noqa: FBT0
     [
         (0, 0, True),
         (7, 0, True),
-        (7, 3, True),
+        (7, 3, False),
         (7, 4, False),
         (8, 0, False),
         (10, 0, False),
         (11, 0, True),
-        (51, 9, True),
+        (51, 0, True),
+        (51, 9, False),
     ],
 )
 def test_address_pairs(used: int, missing: int, well: bool) -> None:  # noqa: FBT001 - a column
     found = cloud_findings.pairs("g1", used, missing)
     assert found.well is well
     assert ("more are needed" in found.seen) is bool(missing)
+    waits = bool(missing) and (used > 10 or used + missing <= 10)
+    assert found.fix.startswith("wait for the controller") is (well or waits)
 
 
 @pytest.mark.parametrize(
@@ -300,7 +303,7 @@ def test_address_pairs(used: int, missing: int, well: bool) -> None:  # noqa: FB
     [
         (0, 0, True, "0 entries, of 12: 12 more addresses fit"),
         (11, 0, True, "11 entries, of 12: 1 more address fit"),
-        (11, 1, True, "11 entries, of 12: no more addresses fit; 1 more are needed"),
+        (11, 1, False, "11 entries, of 12: no more addresses fit; 1 more are needed"),
         (11, 2, False, "11 entries, of 12: no more addresses fit; 2 more are needed"),
         (12, 0, False, "12 entries, of 12: no more addresses fit"),
     ],

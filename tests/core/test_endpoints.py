@@ -101,7 +101,8 @@ def test_why_endpoints_are_left_out() -> None:
     assert endpoints.left_out([found(ONE), found(TWO)]) == ()
     unready = endpoint("239.1.1.2", ready=False)
     told = endpoints.left_out([found(ONE, endpoint("239.1.1.1"), unready), found(endpoint("x.example"), family="FQDN")])
-    assert told == ("239.1.1.1 is not an address of one host in a network",)
+    named = "some are names, and gateways need addresses"
+    assert told == ("239.1.1.1 is not an address of one host in a network", named)
 
 
 def test_more_endpoints_than_a_gateway_can_have() -> None:

@@ -60,9 +60,9 @@ def painted(*services: Service) -> Picture:
     addresses = Addresses(Place("c", NetworkId("n"), SubnetId("s")))
     addresses.replace([port("a", "10.0.0.5"), port("b", "10.0.0.6")], [], [])
     picture = Picture(addresses)
-    picture.offer()
+    picture.holdings.offer()
     for each in services:
-        picture.claim(each)
+        picture.holdings.claim(each)
     return picture
 
 
@@ -81,7 +81,7 @@ def test_who_came_first_keeps_it_and_the_other_knows_who_has_it() -> None:
 def test_what_is_given_is_nobody_elses_before_the_service_says_so() -> None:
     picture = painted()
     first, second = service("first", 80), service("second", 80)
-    picture.grant(first, (A,))
+    picture.holdings.grant(first, (A,))
     assert picture.seen(second, Known(), NOBODY).legs[0].candidate == B
     assert picture.seen(first, Known(), NOBODY).legs[0].candidate == A
 
@@ -89,10 +89,10 @@ def test_what_is_given_is_nobody_elses_before_the_service_says_so() -> None:
 def test_a_port_that_is_gone_is_offered_to_nobody() -> None:
     picture = painted(WEB)
     picture.addresses.replace([port("b", "10.0.0.6")], [], [])
-    picture.offer()
+    picture.holdings.offer()
     seen = picture.seen(WEB, Known(), NOBODY)
     assert (seen.port_is_ours, seen.fits, seen.legs[0].candidate) == (False, False, B)
-    assert picture.used() == {A}
+    assert picture.holdings.used() == {A}
 
 
 def test_what_is_served_follows_service_endpoints_and_address() -> None:
@@ -104,13 +104,13 @@ def test_what_is_served_follows_service_endpoints_and_address() -> None:
     assert picture.forwards(WEB, five) is before
     assert picture.forwards(WEB, slices("10.244.1.6"))[0].backends == (Backend("10.244.1.6", 8080),)
     both = service("web", 80, 81, on="a")
-    picture.claim(both)
+    picture.holdings.claim(both)
     assert [each.port for each in picture.forwards(both, five)] == [80, 81]
     picture.addresses.replace([port("a", "10.0.0.9")], [], [])
-    picture.offer()
+    picture.holdings.offer()
     assert {each.address for each in picture.forwards(both, five)} == {"10.0.0.9"}
     picture.release(both.name)
-    assert picture.used() == frozenset()
+    assert picture.holdings.used() == frozenset()
 
 
 def test_nodes_matter_to_who_is_sent_there() -> None:
@@ -144,7 +144,7 @@ def test_what_the_gateways_have_acknowledged() -> None:
     assert not picture.seen(WEB, Known(), NOBODY).served
     assert not picture.seen(WEB, Known(), msgspec.structs.replace(told, live=False)).served
     moved = service("web", 81, on="a")
-    picture.claim(moved)
+    picture.holdings.claim(moved)
     assert not picture.seen(moved, Known(), told).served
     gone = service("gone", 82)
     assert picture.seen(gone, Known(), Gateways({}, live=False)).served, "nothing is wanted, and nothing is served"
@@ -176,9 +176,9 @@ def both_families(*services: Service) -> Picture:
     addresses = Addresses(Place("c", NetworkId("n"), SubnetId("s"), subnet_ipv6=SubnetId("s6")))
     addresses.replace([port("a", "10.0.0.5"), port("b", "10.0.0.6"), port("six", "fd00::5")], [], [])
     picture = Picture(addresses)
-    picture.offer()
+    picture.holdings.offer()
     for each in services:
-        picture.claim(each)
+        picture.holdings.claim(each)
     return picture
 
 
@@ -250,9 +250,11 @@ def test_what_the_operator_lets_services_ask_for(allowed: dict[str, Any], asks: 
     addresses = Addresses(Place("c", NetworkId("n"), SubnetId("s"), **allowed))
     addresses.replace([port("a", "10.0.0.5"), port("b", "10.0.0.6")], [], [])
     picture = Picture(addresses)
-    picture.offer()
+    picture.holdings.offer()
     other = service("web", 80, on="a")
-    picture.claim(msgspec.structs.replace(other, metadata=msgspec.structs.replace(other.metadata, namespace="other")))
+    picture.holdings.claim(
+        msgspec.structs.replace(other, metadata=msgspec.structs.replace(other.metadata, namespace="other"))
+    )
     new = service("new", 81)
     wishing = msgspec.structs.replace(new, spec=msgspec.structs.replace(new.spec, load_balancer_ip=asks))
     [leg] = picture.seen(wishing, Known(), NOBODY).legs
@@ -265,9 +267,9 @@ def test_what_it_has_stays_when_nobody_may_ask_any_more() -> None:
     addresses = Addresses(Place("c", NetworkId("n"), SubnetId("s"), wishes="none"))
     addresses.replace([port("a", "10.0.0.5")], [], [])
     picture = Picture(addresses)
-    picture.offer()
+    picture.holdings.offer()
     web = msgspec.structs.replace(WEB, spec=msgspec.structs.replace(WEB.spec, load_balancer_ip="10.0.0.5"))
-    picture.claim(web)
+    picture.holdings.claim(web)
     assert picture.seen(web, Known(), NOBODY).fits
 
 
@@ -302,7 +304,7 @@ def test_who_shows_the_address_of_a_port_has_it_before_who_only_names_it(named: 
         msgspec.structs.replace(each, metadata=meta) for each, meta in zip((mine, other), metas, strict=True)
     )
     picture = painted()
-    picture.claim_all([thief, mine])
+    picture.holdings.claim_all([thief, mine])
     assert [each.address for each in picture.forwards(mine, Known())] == ["10.0.0.5"]
     assert "10.0.0.5" not in {each.address for each in picture.forwards(thief, Known())}
 
@@ -378,7 +380,7 @@ def test_what_it_asks_for_is_made_before_it_loses_what_it_has() -> None:
     assert mapping.next_step(picture.seen(web, Known(), NOBODY)) == MakePort("IPv4", "10.0.0.7")
     assert [each.address for each in picture.forwards(web, Known())] == ["10.0.0.5"]
     picture.addresses.replace([port("a", "10.0.0.5"), port("c", "10.0.0.7")], [], [])
-    picture.offer()
+    picture.holdings.offer()
     assert mapping.next_step(picture.seen(web, Known(), NOBODY)) == Clear()
 
 

@@ -86,8 +86,19 @@ def test_who_may_not_use_an_address_that_is_served() -> None:
     both = frozenset({"10.0.0.5", "10.0.0.6", "10.0.0.9"})
     one = frozenset({"10.0.0.5"})
     assert roster.lacking(WANTED, {PortId("p1"): both, PortId("p2"): one}, served) == {"gw2"}
-    assert roster.lacking(WANTED, {PortId("p1"): both}, served) == frozenset(), "of the other nothing is known"
+    assert roster.lacking(WANTED, {PortId("p1"): both}, served) == {"gw2"}, "its port is gone"
+    assert roster.lacking(WANTED, {}, served) == frozenset(), "nobody has looked yet"
     assert roster.lacking(WANTED, {PortId("p1"): one, PortId("p2"): one}, frozenset()) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("drained", "expected"),
+    [({"gw1"}, {"gw1"}), ({"old"}, {"gw2"}), ({"old", "gw1"}, {"gw1", "gw2"}), ({"left"}, {"left"}), (set(), set())],
+)
+def test_who_is_drained_stays_so_by_another_name(drained: set[str], expected: set[str]) -> None:
+    left = Member("10.0.0.9:9443", PortId("p9"))
+    recorded = {"gw1": WANTED["gw1"], "old": WANTED["gw2"], "left": left}
+    assert roster.renamed(drained, recorded, WANTED) == expected
 
 
 PLACES = st.frozensets(st.tuples(st.sampled_from(("10.0.0.5", "10.0.0.6")), st.just("TCP"), st.integers(1, 3)))

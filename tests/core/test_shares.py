@@ -79,7 +79,7 @@ def made(name: str, *numbers: int, since: str, key: str = "", on: str = "a", sho
 def test_who_changed_its_wishes_while_nobody_led_does_not_take_what_others_have(older: Service) -> None:
     younger = made("young", 443, since=YOUNG)
     picture = painted()
-    picture.claim_all([older, younger])
+    picture.holdings.claim_all([older, younger])
     assert [each.address for each in picture.forwards(younger, Known())] == ["10.0.0.5"]
     assert picture.forwards(older, Known()) == ()
 
@@ -94,6 +94,6 @@ def test_who_only_names_a_port_does_not_get_it(numbers: tuple[int, ...], key: st
     victim = made("victim", *numbers, since=YOUNG, key=key, shown=shown)
     thief = made("thief", 80, 443, since=OLD, on="a", shown="10.0.0.6")
     picture = painted()
-    picture.claim_all([thief, victim])
+    picture.holdings.claim_all([thief, victim])
     assert {each.address for each in picture.forwards(victim, Known())} == {"10.0.0.5"}
     assert picture.forwards(thief, Known()) == ()

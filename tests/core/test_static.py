@@ -49,9 +49,9 @@ def service(name: str, *numbers: int, on: str = "", shown: str = "", wish: str =
 
 def painted(*services: Service, listed: tuple[str, ...] = LIST) -> Picture:
     picture = Picture(Addresses(Place("c", NetworkId(""), None, static=ranges.read_all(listed))))
-    picture.offer()
+    picture.holdings.offer()
     for each in services:
-        picture.claim(each)
+        picture.holdings.claim(each)
     return picture
 
 
@@ -120,10 +120,10 @@ def test_what_is_listed_no_more_stays_with_who_has_it_and_nobody_else_gets_it() 
 def test_who_lets_it_go_gets_another_one() -> None:
     picture = painted(OLD)
     without = service("old", 80, shown="192.0.2.7")
-    picture.claim(without)
+    picture.holdings.claim(without)
     assert step(picture, without) == Clear()
     cleared = service("old", 80)
-    picture.claim(cleared)
+    picture.holdings.claim(cleared)
     assert step(picture, cleared) == Annotate((PortId("192.0.2.9"),))
 
 
@@ -164,14 +164,14 @@ def test_who_names_an_address_gets_what_may_be_asked_for(policy: Mapping[str, An
     """The port of an address of a list is that address, and everybody can write it. What we gave counts, too."""
     place = Place("c", NetworkId(""), None, static=ranges.read_all(LIST), **policy)
     picture = Picture(Addresses(place))
-    picture.offer()
+    picture.holdings.offer()
     new = service("new", 80, on=named)
-    picture.claim_all([new])
+    picture.holdings.claim_all([new])
     assert step(picture, new) == expected
     if isinstance(expected, Annotate):
-        picture.grant(new, expected.ports)
+        picture.holdings.grant(new, expected.ports)
         given = service("new", 80, on=expected.ports[0])
-        picture.claim(given)
+        picture.holdings.claim(given)
         assert step(picture, given) == Publish(expected.ports), "by whom it was given it"
 
 
@@ -200,7 +200,7 @@ def test_services_are_kept_apart_and_what_they_have_is_read_back(
                 meta = msgspec.structs.replace(one.metadata, annotations=one.metadata.annotations | {names.PORT: given})
                 status = ServiceStatus(LoadBalancerStatus((Ingress(given, ip_mode="Proxy"),)))
                 one = there[one.name] = msgspec.structs.replace(one, metadata=meta, status=status)
-                picture.claim(one)
+                picture.holdings.claim(one)
             case other:
                 assert other == Rest(Reason.NO_MORE_ADDRESSES)
     for listed in (LIST, later):

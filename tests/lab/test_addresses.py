@@ -128,6 +128,36 @@ def test_services_whose_port_is_deleted_by_hand_are_reached_where_they_were(prod
         probe.first_answer(product.lab, "client", given, port)
 
 
+def test_floating_ips_that_people_move_or_describe_are_left_to_them(product: Moored, tenant: Tenant) -> None:
+    """Who moved one to a machine has it there; who wrote into a description of one does no harm to its Service."""
+    network = project(product)
+    tenant.deploy("web", replicas=1)
+    for name in ("moved", "described"):
+        moored.expose(tenant, name, app="web")
+    given = {name: moored.address(tenant, name) for name in ("moved", "described")}
+    found = {name: next(network.ips(floating_ip_address=address)) for name, address in given.items()}
+    machine = network.create_port(network_id=network.get_port(found["moved"].port_id).network_id, name="machine")
+    try:
+        network.update_ip(found["moved"].id, port_id=machine.id)
+        network.update_ip(found["described"].id, description="of team a")
+        waiting.until(
+            lambda: moored.addresses(tenant, "moved") not in ([], [given["moved"]]), seconds=150, what="another address"
+        )
+        probe.first_answer(product.lab, "client", moored.address(tenant, "moved"))
+        said(tenant, "described", "AddressUnmarked")
+        waiting.until(
+            lambda: network.get_ip(found["moved"].id).description == "", seconds=240, what="it to be let go", interval=2
+        )
+        assert network.get_ip(found["moved"].id).port_id == machine.id
+        assert moored.addresses(tenant, "described") == [given["described"]]
+        probe.first_answer(product.lab, "client", given["described"])
+        assert network.get_ip(found["described"].id).description == "of team a"
+    finally:
+        network.delete_port(machine.id)
+        for each in found.values():
+            network.delete_ip(each.id)
+
+
 def test_an_address_that_stays_is_for_who_asks_for_it(product: Moored, tenant: Tenant) -> None:
     """It is on its port for a while after its Service is gone; who comes then gets another one."""
     tenant.deploy("web", replicas=1)

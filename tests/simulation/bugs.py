@@ -30,6 +30,7 @@ class Bug(Struct, frozen=True):
 LEADER = "controller/leader.py"
 AGENDA = "controller/agenda.py"
 PICTURE = "core/picture.py"
+HOLDINGS = "core/holdings.py"
 
 BUGS = (
     Bug(
@@ -67,8 +68,12 @@ BUGS = (
         "B5",
         "ports are given out by their number, whatever the protocol",
         (
-            (PICTURE, "import Forward\n", "import Forward, Key\n"),
-            (PICTURE, "Wanted(wanted.keys,", "Wanted(tuple(Key('any', key.port) for key in wanted.keys),"),
+            (
+                HOLDINGS,
+                "from mooring.model.cloud import PortId\n",
+                "from mooring.model.cloud import PortId\nfrom mooring.model.gateway import Key\n",
+            ),
+            (HOLDINGS, "Wanted(wanted.keys,", "Wanted(tuple(Key('any', key.port) for key in wanted.keys),"),
         ),
     ),
     Bug(
@@ -108,8 +113,8 @@ MUTANTS = (
         (
             (
                 LEADER,
-                "                self._failed(queue, item, error)\n                if isinstance(item, Name) and",
-                "                raise\n                if isinstance(item, Name) and",
+                "                self._failed(queue, item, error)\n                if isinstance(error, NoGatewayPort)",
+                "                raise\n                if isinstance(error, NoGatewayPort)",
             ),
         ),
     ),
@@ -262,9 +267,9 @@ MUTANTS = (
         "ports are known by their name, which another cluster's have too",
         (
             (
-                "controller/ports.py",
-                "list(PORTS, description=self._place.mark)",
-                'list(PORTS, name="mooring-kubernetes")',
+                "controller/marked.py",
+                "ports = await every(cloud, PORTS, place.mark)",
+                'ports = await cloud.list(PORTS, name="mooring-kubernetes")',
             ),
         ),
     ),
@@ -304,7 +309,7 @@ MUTANTS = (
     Bug(
         "stays, though others add",
         "after a restart the older one has what it added to its wishes, and who had it loses its address",
-        ((PICTURE, "shares.given(each)", "shares.wanted(each)"),),
+        ((HOLDINGS, "shares.given(each)", "shares.wanted(each)"),),
         where="adds",
     ),
     Bug(
@@ -330,9 +335,9 @@ MUTANTS = (
         "who names an address of a list in its annotation gets it, though nobody may ask for one",
         (
             (
-                PICTURE,
-                "return self._not_allowed(service, Wish(known.",
-                "return True or self._not_allowed(service, Wish(known.",
+                HOLDINGS,
+                "return self.not_allowed(service, Wish(known.",
+                "return True or self.not_allowed(service, Wish(known.",
             ),
         ),
         where="static-named",
@@ -342,9 +347,27 @@ MUTANTS = (
         "what is kept for a namespace is given to the next Service that comes, of whatever namespace",
         (
             ("core/allocation.py", "free & ~self._had & ~self._reserved", "free & ~self._had"),
-            (PICTURE, "not known.kept_for_others(port, service.metadata.namespace)", "True"),
+            (HOLDINGS, "not self._kept_for_others(port, service.metadata.namespace)", "True"),
         ),
         where="kept",
+    ),
+    Bug(
+        "S3, elsewhere",
+        "a floating IP that somebody moved to a machine is deleted, or taken off it",
+        (("core/cleaning.py", "what.port_id is not None and what.port_id not in ports", "False"),),
+        where="taken-elsewhere",
+    ),
+    Bug(
+        "stays, described",
+        "who has a floating IP whose description somebody changed loses it",
+        (("core/addresses.py", "if each.fixed_ips and each.id not in floating)", "if False)"),),
+        where="described",
+    ),
+    Bug(
+        "rest, remade",
+        "a gateway whose port was made anew may never use the addresses again",
+        ((LEADER, "            self._outdated()\n", ""),),
+        where="gateway-remade",
     ),
     Bug(
         "rest, lease back",
@@ -369,7 +392,7 @@ MUTANTS = (
         "what the one shows that lost its annotations is given to another one",
         (
             (
-                PICTURE,
+                HOLDINGS,
                 "self.give(service, self.ports_of(service))",
                 "self.give(service, mapping.named_ports(service))",
             ),
@@ -398,19 +421,25 @@ MUTANTS = (
     Bug(
         "S7, taken off",
         "a floating IP that somebody takes off its port takes the rules from the gateways, before it is put back",
-        ((PICTURE, "or (shows and self._undisputed(service, each))", ""),),
+        (
+            (
+                PICTURE,
+                "if shows or self.addresses.public(each) is not None",
+                "if self.addresses.public(each) is not None",
+            ),
+        ),
         where="lost",
     ),
     Bug(
         "one group, none",
         "where no Service is to share an address, those of one namespace do",
-        ((PICTURE, '"none": str,', '"none": lambda name: name.namespace,'),),
+        ((HOLDINGS, '"none": str,', '"none": lambda name: name.namespace,'),),
         where="alone",
     ),
     Bug(
         "rest, keys",
         "whom its owner wants to share an address with is not asked",
-        ((PICTURE, "(self._group(service.name), wanted.company)", '(self._group(service.name), "")'),),
+        ((HOLDINGS, "(self._group(service.name), wanted.company)", '(self._group(service.name), "")'),),
         where="keys",
     ),
     Bug(
@@ -513,7 +542,7 @@ MUTANTS = (
     Bug(
         "prepared",
         "a new gateway takes its place in VRRP before its port may use the addresses",
-        (("core/roster.py", "if served - allowed.get(each.port, served))", "if served - served)"),),
+        (("core/roster.py", "if served - allowed.get(each.port, frozenset()))", "if served - served)"),),
         where="gateway-added",
     ),
     Bug(
@@ -558,7 +587,7 @@ MUTANTS = (
     Bug(
         "S3, kept",
         "a floating IP that its owner had before is deleted with the Service that used it",
-        (("controller/ports.py", "if names.KEEP_TAG in what.tags", "if False"),),
+        (("core/cleaning.py", "isinstance(what, FloatingIp) and keeping.kept(what)", "False"),),
     ),
     Bug(
         "rest, wishes",
@@ -566,7 +595,7 @@ MUTANTS = (
         (
             (
                 PICTURE,
-                "return asked if asked in self._offered and grants.granted(self.addresses, asked, wish) else None",
+                "return asked if granted else None",
                 "pass",
             ),
             ("core/grants.py", "(not wish.address or known.public(port) == wish.address)", "True"),

@@ -20,7 +20,7 @@ class Fault(enum.Enum):
     ERROR = "500"
     ERROR_AFTER = "500-after"  # carried out, and answered with a failure
     UNAVAILABLE = "503"
-    NO_ANSWER_BEHIND = "504"  # something on the way got no answer in time
+    NO_ANSWER_BEHIND = "504"  # something on the way got no answer in time; a write is carried out soon after
     NOT_SENT = "not-sent"
     EXPIRED = "expired"  # the server's certificate has run out: nobody gets through to it until it is renewed
     TIMEOUT_BEFORE = "timeout-before"

@@ -6,7 +6,8 @@ the design says that they mean.
 """
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import msgspec
 
@@ -116,6 +117,8 @@ def s3_needed_is_kept(truth: Truth, effect: Effect) -> Iterator[str]:
         yield f"{parts[2]} {parts[3]} was deleted and was not ours"
         return
     port = getattr(before, "port_id", before.id)
+    if port in truth.foreign:
+        yield f"{parts[2]} {parts[3]} was deleted, and is in use on {port}"
     for service in truth.services.values():
         if wants.wanted(service) and port in wants.ports_of(service):
             yield f"{parts[2]} {parts[3]} was deleted while {service.name} uses it"
@@ -129,7 +132,8 @@ def s3_gateways_keep_theirs(truth: Truth, effect: Effect) -> Iterator[str]:
     if "tags" in parts:
         return
     if parts[2] == "floatingips":
-        yield from _not_to_be_changed(truth.floating_ips[FloatingIpId(parts[3])], truth)
+        change = body(effect.request)["floatingip"]
+        yield from _not_to_be_changed(truth.floating_ips[FloatingIpId(parts[3])], change, truth)
         return
     changes = body(effect.request).get("port", {})
     if parts[3] in truth.gateway_ports.values() and set(changes) == {"security_groups"}:
@@ -155,7 +159,7 @@ def _taken_from_holder(truth: Truth, port: str, taken: set[str]) -> Iterator[str
     shown = {address for each in settled for address in wants.inner(truth, each)}
     for name, gateway in truth.gateways.items():
         holds = gateway.up and gateway.machine.daemon.vrrp is Vrrp.MASTER
-        if truth.gateway_ports[name] == port and holds and taken & shown:
+        if truth.gateway_ports[name] == port and holds and taken & shown - truth.lost:
             yield f"{name} holds the addresses, and may not use {sorted(taken & shown)} any more"
 
 
@@ -175,8 +179,13 @@ def prepared_first(truth: Truth, effect: Effect) -> Iterator[str]:
             yield f"{gateway.name} does not give way, and may not use {forward.address}"
 
 
-def _not_to_be_changed(before: FloatingIp, truth: Truth) -> Iterator[str]:
-    """Of floating IPs ours are changed, and those that nobody uses, once they say that they are to be kept."""
+def _not_to_be_changed(before: FloatingIp, change: Mapping[str, Any], truth: Truth) -> Iterator[str]:
+    """Of floating IPs ours are changed, and those that nobody uses, once they say that they are to be kept.
+
+    One that somebody uses elsewhere stays there.
+    """
+    if before.port_id in truth.foreign and change.get("port_id") != before.port_id:
+        yield f"floating IP {before.id} was taken off {before.port_id}, which is not ours"
     free = not before.description and before.port_id is None and names.KEEP_TAG in before.tags
     if before.description != truth.mark and not free:
         yield f"floating IP {before.id} was changed and is not ours"

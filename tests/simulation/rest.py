@@ -148,6 +148,15 @@ def _wrong_backends(gateway: GatewayTwin, service: Service, truth: Truth) -> Ite
                 yield f"{gateway.name} lets {forward.sources} in to {service.name}, which wants {allowed}"
 
 
+def _of_its_address(service: Service, truth: Truth) -> str:
+    """What it should say of the address that it has."""
+    ports = wants.ports_of(service)
+    if any(port in truth.static and port not in truth.listed for port in ports):
+        return "AddressRetired"
+    on = [each for each in truth.floating_ips.values() if each.port_id in ports]
+    return "Allocated" if all(each.description == truth.mark for each in on) else "AddressUnmarked"
+
+
 def _wrong_conditions(service: Service, truth: Truth) -> Iterator[str]:
     """Who is served says so; who lacks something, or does not get what it asks for, says that."""
     said = {each.type: each for each in service.status.conditions}
@@ -157,8 +166,7 @@ def _wrong_conditions(service: Service, truth: Truth) -> Iterator[str]:
         if name not in said or said[name].status != ("False" if lost else "True"):
             yield f"{service.name} does not say whether it is {name}"
             return
-    kept = any(port in truth.static and port not in truth.listed for port in wants.ports_of(service))
-    if said[wants.OUR_CONDITIONS[1]].reason != ("AddressRetired" if kept else "Allocated"):
+    if said[wants.OUR_CONDITIONS[1]].reason != _of_its_address(service, truth):
         yield f"{service.name} says {said[wants.OUR_CONDITIONS[1]].reason} of its address"
     given = {key for each in service.status.load_balancer.ingress for key in each.ports}
     if given and given != wants.keys(service):
@@ -212,7 +220,8 @@ def _nothing_is_left(truth: Truth) -> Iterator[str]:
     served = {str(service.name) for service in wanted}
     for gateway in wants.members(truth):
         gives_way = gateway.name in truth.drained
-        if gateway.machine.daemon.lowered() is not gives_way:
+        there = truth.gateway_ports[gateway.name] in truth.ports
+        if gateway.machine.daemon.lowered() is not gives_way and there:
             yield f"{gateway.name} {'does not give' if gives_way else 'gives'} way"
         for forward in gateway.document.forwards:
             if forward.service not in served:

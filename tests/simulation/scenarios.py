@@ -409,6 +409,49 @@ async def _kept(world: World, _chance: random.Random) -> None:
     user.delete("other/names")
 
 
+async def _taken_elsewhere(world: World, _chance: random.Random) -> None:
+    """People move floating IPs of ours to machines of theirs; one machine goes, and what was on it is theirs still."""
+    user = User(world)
+    user.expose("web", "80/TCP")
+    user.expose("keeps", "80/TCP", annotations={names.KEEP: "true"})
+    await user.wait(3.0)
+    gone = user.move_away("web")
+    user.move_away("keeps")
+    user.expose("late", "81/TCP")
+    await user.wait(TIMES.audit + TIMES.before_deletion + TIMES.audit)
+    user.take_away_machine(gone)
+    await user.wait(TIMES.audit)
+    user.delete("late")
+
+
+async def _described(world: World, _chance: random.Random) -> None:
+    """People write into the descriptions of a floating IP and of a port of ours: these are not ours any more."""
+    user = User(world)
+    user.expose("web", "80/TCP")
+    user.expose("beside", "81/TCP")
+    user.expose("other", "80/TCP")
+    await user.wait(3.0)
+    user.describe_floating_ip("web", "web of team a")
+    user.describe_port("other", "of team a")
+    user.expose("late", "82/TCP")
+    await user.wait(TIMES.audit)
+    user.delete("beside")
+    await user.wait(1.0)
+    user.delete("web")
+
+
+async def _gateway_remade(world: World, _chance: random.Random) -> None:
+    """The port of a gateway is deleted and made anew by the same name, while Services come and go."""
+    user = User(world)
+    user.expose("web", "80/TCP")
+    user.pods("web", "10.244.1.5")
+    await user.wait(2.0)
+    user.remake_gateway("g2")
+    user.expose("shop", "80/TCP")
+    await user.wait(2.0)
+    user.delete("web")
+
+
 async def _lost_shared(world: World, _chance: random.Random) -> None:
     """An operator deletes a port that two Services have; others come, and one of another namespace asks for it."""
     user = User(world)
@@ -841,6 +884,9 @@ SCENARIOS = {
         Scenario("lost-all", _lost_all, depends=True),
         Scenario("lost-plain", _lost_plain),
         Scenario("lost-shared", _lost_shared, depends=True),
+        Scenario("taken-elsewhere", _taken_elsewhere, depends=True),
+        Scenario("described", _described, depends=True),
+        Scenario("gateway-remade", _gateway_remade),
         Scenario("keep", _keep),
         Scenario("kept", _kept, depends=True),
         Scenario("lease-back", _lease_back, addresses=1),

@@ -147,6 +147,9 @@ class Seam:
         except ConnectionResetError as error:
             raise NoAnswer("connection reset") from error
 
+    def _come_late(self, request: Request, seconds: float) -> None:
+        asyncio.get_running_loop().call_later(seconds, self._carry_out_late, request)
+
     def _carry_out_late(self, request: Request) -> None:
         """Nobody waits for the answer any more, nor for the news that the server was not there."""
         with contextlib.suppress(NotSent, NoAnswer):
@@ -175,10 +178,12 @@ class Seam:
                 raise NotSent("simulated")
             case Fault.TIMEOUT_BEFORE | Fault.LATE:
                 if fault is Fault.LATE:
-                    late = request.seconds + LONG
-                    asyncio.get_running_loop().call_later(late, self._carry_out_late, request)
+                    self._come_late(request, request.seconds + LONG)
                 await asyncio.sleep(request.seconds)
                 raise NoAnswer("simulated")
+            case Fault.NO_ANSWER_BEHIND if request.writes:
+                self._come_late(request, LONG)
+                return Response(STATUS[fault])
             case _ if fault in STATUS:
                 return Response(STATUS[fault], {"retry-after": "1"} if fault is Fault.TOO_MANY else NO_HEADERS)
             case _ if fault in STALE:

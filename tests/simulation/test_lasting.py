@@ -1,5 +1,7 @@
 """What goes wrong for good, or costs a Service what it had: nobody else suffers, and it gets back what there is."""
 
+import itertools
+import math
 from collections.abc import Callable
 
 import msgspec
@@ -48,9 +50,11 @@ class Stubborn:
             "PortInUse",
         ),
         (lambda request, port: request.method == "DELETE" and request.path.endswith(f"/ports/{port}"), 500, "Defect"),
+        (lambda request, port: request.method == "DELETE" and request.path.endswith(f"/ports/{port}"), 504, ""),
         (lambda request, _: request.path.endswith("/tags/mooring-deleting"), 403, "PolicyNotAuthorized"),
+        (lambda request, _: request.path.endswith("/tags/mooring-deleting"), 504, ""),
     ],
-    ids=["in use", "a defect of Neutron's", "tags are forbidden"],
+    ids=["in use", "a defect of Neutron's", "no answer", "tags are forbidden", "no answer to any tag"],
 )
 def test_what_neutron_refuses_for_good_keeps_nothing_else_from_being_done(
     refuses: Refuses, status: int, kind: str
@@ -76,6 +80,33 @@ def test_what_neutron_refuses_for_good_keeps_nothing_else_from_being_done(
         neutron.about = ""
 
     world.run(deeds)
+
+
+def test_what_fails_each_time_for_another_reason_is_tried_less_and_less_often() -> None:
+    """What is told of it is another text each time: that we wrote it is no reason to try again."""
+    world = World(1, Scripted({}))
+    tried: list[float] = []
+    real = world.neutron.handle
+
+    def handle(request: Request, who: Caller) -> Response:
+        if request.method != "POST" or not request.path.endswith("/floatingips") or world.loop.time() > A_WHILE:
+            return real(request, who)
+        tried.append(world.loop.time())
+        error = {"type": "Defect", "message": f"refused the {len(tried)}th time", "detail": ""}
+        return Response(500, {"content-type": "application/json"}, msgspec.json.encode({"NeutronError": error}))
+
+    world.neutron.handle = handle  # type: ignore[method-assign]
+
+    async def deeds(world: World) -> None:
+        user = User(world)
+        user.expose("web", "80/TCP")
+        await user.wait(2 * A_WHILE)
+        assert user.shown("web")
+
+    world.run(deeds)
+    gaps = [later - sooner for sooner, later in itertools.pairwise(tried)]
+    doublings = math.log2(TIMES.longest_retry / TIMES.first_retry)
+    assert len(tried) <= doublings + A_WHILE / (0.8 * TIMES.longest_retry) + A_WHILE / TIMES.audit, gaps
 
 
 @pytest.mark.parametrize("annotations", [{}, {names.KEEP: "true"}], ids=["plain", "kept"])

@@ -210,9 +210,10 @@ def test_what_is_wrong_with_a_wrong_answer() -> None:
     assert scene.server.done == 1
 
 
-def test_a_late_request_is_carried_out_after_the_caller_gave_up() -> None:
+@pytest.mark.parametrize("fault", [Fault.LATE, Fault.NO_ANSWER_BEHIND])
+def test_a_late_request_is_carried_out_after_the_caller_gave_up(fault: Fault) -> None:
     async def scene() -> tuple[int, int]:
-        it = Scene(Fault.LATE)
+        it = Scene(fault)
         await it.sent()
         before = it.server.done
         await asyncio.sleep(60.0)

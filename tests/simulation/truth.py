@@ -110,7 +110,7 @@ class Truth:
         """Whether an event about nodes or endpoints was lost: what nobody heard of, nobody can follow."""
         self.reached: set[tuple[object, ...]] = set()
         """What gateways have sent to its true backends."""
-        self.gateway_ports: Mapping[str, PortId] = {}
+        self.gateway_ports: dict[str, PortId] = {}
         """The Neutron ports of the gateways, whose lists of addresses hold something of others too."""
         self.members: frozenset[str] = frozenset()
         """The gateways that the operator wants."""

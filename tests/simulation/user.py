@@ -182,15 +182,69 @@ class User:
         truth.foreign -= {port}
         self._operate("DELETE", f"ports/{port}")
 
+    def remake_gateway(self, name: str) -> None:
+        """An operator deletes the port of a gateway, and makes it anew with the same name."""
+        truth = self._world.truth
+        before = truth.ports[truth.gateway_ports[name]]
+        self.lose_gateway(name)
+        wanted = {"network_id": before.network_id, "name": name, "device_owner": before.device_owner}
+        pairs = [{"ip_address": rest.PAIR_OF_OTHERS}]
+        made = self._operate("POST", "ports", {"port": {**wanted, "allowed_address_pairs": pairs}})
+        truth.gateway_ports[name] = PortId(made["port"]["id"])
+        truth.pairs_taken = True
+        truth.foreign |= {truth.gateway_ports[name]}
+
     def take_off(self, name: str) -> None:
         """An operator takes the floating IP of a Service off its port."""
         ports = self.annotations(name).get(names.PORT, "").split(",")
         for each in [each for each in self._world.truth.floating_ips.values() if each.port_id in ports]:
             self._operate("PUT", f"floatingips/{each.id}", {"floatingip": {"port_id": None}})
 
-    def _operate(self, method: str, path: str, body: dict[str, Any] | None = None) -> None:
+    def move_away(self, name: str) -> PortId:
+        """An operator moves the floating IP of a Service to the port of a machine, which is returned."""
+        truth = self._world.truth
+        network = truth.ports[self._world.place.gateways[0]].network_id
+        made = self._operate("POST", "ports", {"port": {"network_id": network, "name": "machine"}})
+        machine = PortId(made["port"]["id"])
+        truth.foreign |= {machine}
+        ports = self.annotations(name).get(names.PORT, "").split(",")
+        for each in [each for each in truth.floating_ips.values() if each.port_id in ports]:
+            self._operate("PUT", f"floatingips/{each.id}", {"floatingip": {"port_id": machine}})
+            truth.foreign |= {each.id}
+        return machine
+
+    def take_away_machine(self, port: PortId) -> None:
+        """A machine goes, with its port. What was on it, and still bears our mark, is ours."""
+        truth = self._world.truth
+        on = [each for each in truth.floating_ips.values() if each.port_id == port]
+        truth.foreign -= {port, *(each.id for each in on if each.description == truth.mark)}
+        self._operate("DELETE", f"ports/{port}")
+
+    def describe_floating_ip(self, name: str, text: str) -> None:
+        """An operator changes the description of what a Service shows, if it is there."""
+        shown = self.shown(name)
+        for each in [each for each in self._world.truth.floating_ips.values() if each.floating_ip_address == shown]:
+            self.describe("floatingips", each.id, text)
+
+    def describe_port(self, name: str, text: str) -> None:
+        """An operator changes the description of the port that a Service names, if it is there."""
+        for each in set(self.annotations(name).get(names.PORT, "").split(",")) & self._world.truth.ports.keys():
+            self.describe("ports", each, text)
+
+    def describe(self, collection: str, which: str, text: str) -> None:
+        """An operator changes the description of something, and nothing else."""
+        kind, truth = collection.removesuffix("s"), self._world.truth
+        if PortId(which) in truth.ports:
+            truth.lost |= {each.ip_address for each in truth.ports[PortId(which)].fixed_ips}
+        truth.foreign |= {which, *(each.id for each in truth.floating_ips.values() if each.port_id == which)}
+        floating = {str(each.id): each.port_id for each in truth.floating_ips.values()}
+        same = {"port_id": floating[which]} if which in floating else {}
+        self._operate("PUT", f"{collection}/{which}", {kind: {"description": text} | same})
+
+    def _operate(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:  # noqa: ANN401 - as JSON has it
         request = Request("operator", method, f"/v2.0/{path}", body=msgspec.json.encode(body) if body else b"")
-        self._world.judge(None, "neutron", request, lambda: self._world.neutron.handle(request, neutron.ADMIN))
+        done = self._world.judge(None, "neutron", request, lambda: self._world.neutron.handle(request, neutron.ADMIN))
+        return msgspec.json.decode(done.body) if done.body else None
 
     def drain(self, *names: str) -> None:
         """Have these gateways give way, and no others, if there is a Lease yet. Whoever leads writes on it too."""

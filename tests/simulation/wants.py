@@ -253,14 +253,15 @@ def _edited(truth: Truth, service: Service, *, wish: bool = True) -> bool:
 def settled(truth: Truth, service: Service, *, reached: bool = True, wish: bool = True) -> bool:
     """Whether nothing happened to a Service since it was given the address that it shows: no view may lack it.
 
-    Its owner has not changed it, its port and floating IP are there, and no Service beside it on that port wants again
+    Its owner has not changed it, its port and floating IP are there and ours, and nobody on that port wants again
     what it gave up once. Not `reached`: be it that its floating IP is not on its port. Not `wish`: be it that it asks
     for another address by now.
     """
     named, had = set(ports_of(service)), truth.had.get(service.metadata.uid, set())
     ports = named or had  # who names none was replaced by somebody, and shows what it has
     shown = {each.ip for each in service.status.load_balancer.ingress}
-    if not shown or not wanted(service) or not ports <= truth.ports.keys() or _edited(truth, service, wish=wish):
+    there = truth.ports.keys() - (truth.foreign - truth.static.keys())
+    if not shown or not wanted(service) or not ports <= there or _edited(truth, service, wish=wish):
         return False
     as_given = shown == {public(truth, port) for port in ports} if reached or not named else named == had
     if not as_given:

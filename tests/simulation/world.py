@@ -282,6 +282,7 @@ class World:
             self.place,
             self.members,
             process.name,
+            find=self._find,
             clock=self.clock,
             chance=random.Random(f"controller {self._lives}"),  # noqa: S311
             times=TIMES,
@@ -292,6 +293,12 @@ class World:
         )
         self._controllers[name] = controller
         process.adopt(self.loop.create_task(controller.run(), context=context))
+
+    async def _find(self) -> tuple[Place, Roster]:
+        """What the configuration names, by names."""
+        await asyncio.sleep(self.latency())
+        self.members = {name: Member(name, self.truth.gateway_ports[name]) for name in self.members}
+        return self.place, self.members
 
     async def uninstall(self, *, keep: bool = False) -> None:
         """An operator ends all controllers, and has everything removed, again and again until there is nothing to do.

@@ -118,6 +118,8 @@ def _table(head: tuple[str, ...], rows: tuple[tuple[str, ...], ...], most: int |
 
 def _orphan(found: OrphanReport) -> tuple[str, ...]:
     goes = "yes" if found.going else "held back" if found.held_back else "not yet"
+    if found.in_use_on:
+        goes = f"given back, in use on port {found.in_use_on}"
     return found.kind, found.address, found.id, goes, found.created, output.cut(found.shown_by, MOST)
 
 

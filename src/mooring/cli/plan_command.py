@@ -57,7 +57,7 @@ def page(report: PlanReport, *, everything: bool = False) -> Page:
         *_table("service", report.services, most),
         Table(("gateway", "to do"), tuple((each, "tell it what is wanted") for each in report.gateways)),
         *_table("clean-up", report.cleaning, most),
-        *_table("waiting", report.waiting, most, to_do="is deleted when its tag has been seen for long enough"),
+        *_table("waiting", report.waiting, most, later=", when its tag has been seen for long enough"),
         Lines((*looking.missing_lines(report.missing), *_nobody(report), _summary(report))),
     )
 
@@ -68,10 +68,10 @@ def _nobody(report: PlanReport) -> tuple[str, ...]:
     return () if report.leads else ("Nobody leads: this happens once a controller runs, and tells all gateways anew.",)
 
 
-def _table(title: str, steps: tuple[StepReport, ...], most: int | None, *, to_do: str | None = None) -> Page:
+def _table(title: str, steps: tuple[StepReport, ...], most: int | None, *, later: str = "") -> Page:
     shown = steps[:most]
     more = len(steps) - len(shown)
-    rows = tuple((each.about, to_do or each.to_do, looking.details(each)) for each in shown)
+    rows = tuple((each.about, f"{each.to_do}{later}", looking.details(each)) for each in shown)
     return (
         Table((title, "to do", "with"), rows),
         Lines((f"and {more:,} more (--all shows them)",) if more else ()),

@@ -50,6 +50,7 @@ def status(ctx: click.Context, path: Path | None, *, form: str, everything: bool
 
 def page(report: StatusReport, *, everything: bool = False) -> Page:
     shown, left_out = _services(report.services, everything=everything)
+    served = len(report.services) - len(shown) - left_out
     addresses = report.addresses if everything else report.addresses[:MOST]
     more_addresses = len(report.addresses) - len(addresses)
     return (
@@ -66,6 +67,7 @@ def page(report: StatusReport, *, everything: bool = False) -> Page:
         Lines((f"{report.free:,} addresses of addresses.static are free.",) if report.free else ()),
         Table(("service", "address", "state", "reason"), tuple(map(_service, shown))),
         Lines((f"and {left_out:,} more that are not well (--all shows them)",) if left_out else ()),
+        Lines((f"and {served:,} that are served (--all shows them)",) if served else ()),
         Lines((*looking.missing_lines(report.missing), *report.problems, *_summary(report))),
     )
 

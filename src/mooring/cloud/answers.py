@@ -22,8 +22,9 @@ BY_STATUS: dict[int, type[errors.CloudError]] = {
     HTTPStatus.NOT_FOUND: errors.NotFound,
     HTTPStatus.CONFLICT: errors.Conflict,
     HTTPStatus.PRECONDITION_FAILED: errors.RevisionMismatch,
-    HTTPStatus.REQUEST_TIMEOUT: errors.ServerFault,
 }
+NO_ANSWER_BEHIND = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.BAD_GATEWAY, HTTPStatus.GATEWAY_TIMEOUT)
+"""What stands before Neutron had no answer of it: a write may still be carried out."""
 BY_TYPE: dict[str, type[errors.CloudError]] = {
     "OverQuota": errors.QuotaExceeded,
     "IpAddressGenerationFailure": errors.NoMoreAddresses,
@@ -81,9 +82,7 @@ def refusal(request: Request, response: Response) -> errors.CloudError:
     text = f"{told(request)}: {response.status} {said.message or 'without a reason'}"
     if response.status == HTTPStatus.TOO_MANY_REQUESTS:
         return errors.TooManyRequests(text, said.type, retry_after=patient.retry_after(response))
-    error = BY_TYPE.get(said.type) or BY_STATUS.get(response.status)
-    if error is None:
-        error = _by_hundred(response.status)
+    error = BY_TYPE.get(said.type) or BY_STATUS.get(response.status) or _otherwise(request, response.status)
     return error(text, said.type)
 
 
@@ -91,7 +90,9 @@ def told(request: Request) -> str:
     return f"{request.what} ({request.path})"
 
 
-def _by_hundred(status: int) -> type[errors.CloudError]:
+def _otherwise(request: Request, status: int) -> type[errors.CloudError]:
+    if status in NO_ANSWER_BEHIND:
+        return errors.Unknown if request.writes else errors.ServerFault
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return errors.ServerFault
     # redirects are not followed: what answers them is no Neutron

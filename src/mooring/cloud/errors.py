@@ -10,9 +10,9 @@ CloudError
 ├── Refused             Neutron will never take this: a defect of ours or of the object, do not repeat
 ├── Unauthorized        our credentials are not accepted (any more)
 ├── TooManyRequests     refused for now, not carried out; patience was spent already
-├── ServerFault         Neutron failed: for a write, it may have happened
+├── ServerFault         Neutron failed: a write may have happened, and is over
 ├── Unreachable         not sent, or a read without answer: nothing happened
-├── Unknown             sent, no readable answer: it may have happened
+├── Unknown             sent, no readable answer of Neutron's: it may have happened, or happen yet
 └── BadAnswer           a read was answered with something that is not what Neutron promises
 
 Who writes treats Unknown and ServerFault alike: it looks again before it decides anything. `type` is Neutron's own name

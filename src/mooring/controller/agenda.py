@@ -4,6 +4,7 @@ import enum
 import random
 from collections.abc import Callable
 
+import msgspec
 from msgspec import Struct
 
 from mooring.controller.followed import Followed
@@ -113,12 +114,13 @@ class Agenda:
     def _changed(self, before: Service | None, after: Service | None) -> None:
         """A Service is not as it was."""
         if after is not None:
-            self._picture.claim(after)
-            self.queue.add(after.name)
+            self._picture.holdings.claim(after)
+            (self.queue.nudge if before is not None and _only_told(before, after) else self.queue.add)(after.name)
             if before is not None and _wishes(before) != _wishes(after) and self._mapped(after):
                 self.tell_gateways()  # such as of who may call it
         elif before is not None:
             self._picture.release(before.name)
+            self.queue.forget(before.name)
             self.troubles.pop(before.name, None)
             self.wishing.discard(before.name)
             if self._ports_of(before):
@@ -136,7 +138,7 @@ class Agenda:
             self.queue.add(name)
         if before is not None and after is not None and not _went_back(before, after):
             self.let_go |= had - has
-        if had - has - self._picture.used():
+        if had - has - self._picture.holdings.used():
             self.audit_soon()
 
     def _endpoints_changed(self, before: EndpointSlice | None, after: EndpointSlice | None) -> None:
@@ -144,7 +146,7 @@ class Agenda:
         for name in {endpoints.service_of(each) for each in (before, after) if each is not None}:
             service = self._followed.services.get(name) if name else None
             if service is not None and self._mapped(service):
-                self._picture.changes.add((service.name,))
+                self._picture.holdings.changes.add((service.name,))
                 self.tell_gateways()
                 self.queue.add(service.name)
 
@@ -169,7 +171,7 @@ class Agenda:
         concerned = [
             each for each in self._followed.services.all() if self._picture.layer(each) == "node" and self._mapped(each)
         ]
-        self._picture.changes.add(each.name for each in concerned)
+        self._picture.holdings.changes.add(each.name for each in concerned)
         for service in concerned:
             self.queue.add(service.name)
         if concerned:
@@ -188,6 +190,13 @@ class Agenda:
 def _went_back(before: Service, after: Service) -> bool:
     """The API server was restored from a backup: what a Service had since then, nobody let go."""
     return int(after.metadata.resource_version) < int(before.metadata.resource_version)
+
+
+def _only_told(before: Service, after: Service) -> bool:
+    """Nothing has changed but conditions, most of which we write: nothing that was in vain before is worth a try."""
+    meta = msgspec.structs.replace(after.metadata, resource_version=before.metadata.resource_version)
+    status = msgspec.structs.replace(after.status, conditions=before.status.conditions)
+    return msgspec.structs.replace(after, metadata=meta, status=status) == before
 
 
 def _wishes(service: Service) -> tuple[object, ...]:

@@ -5,14 +5,16 @@ One that is configured to observe takes part in no election: it looks and tells,
 
 import asyncio
 import random
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from datetime import datetime
+from typing import TypeAlias
 
 import msgspec
 from msgspec import Struct
 from structlog.typing import FilteringBoundLogger
 
 from mooring.cloud.api import QUESTION, Cloud
+from mooring.cloud.errors import CloudError
 from mooring.controller.agenda import Times
 from mooring.controller.agents import Agents
 from mooring.controller.fence import GuardedSender, GuardedTransport, Lead, Stance
@@ -36,6 +38,7 @@ from mooring.kube.recorder import Recorder, Told
 from mooring.kube.reflector import Reflector
 from mooring.kube.store import Store
 from mooring.model import names
+from mooring.model.errors import StartRefused
 from mooring.model.kubernetes import EndpointSlice, Name, NetworkPolicy
 from mooring.wire.calls import Calls
 from mooring.wire.http import Sender, Transport
@@ -44,6 +47,8 @@ from mooring.wire.wary import WarySender
 
 LEASE = Name("mooring-system", "mooring-controller")
 REPORTER = "openstack.org/mooring"
+
+Find: TypeAlias = Callable[[], Awaitable[tuple[Place, Roster]]]
 
 
 class Outside(Struct, frozen=True):
@@ -81,7 +86,7 @@ class Outside(Struct, frozen=True):
 
 
 class Controller:
-    """Follows always, leads sometimes, or only observes.
+    """Follows always, leads sometimes, or only observes. `find`: what the configuration names, as it is now.
 
     `leader` is the work of the term under way, `observer` that of one that observes.
     """
@@ -93,6 +98,7 @@ class Controller:
         gateways: Roster,
         identity: str,
         *,
+        find: Find,
         clock: Callable[[], datetime],
         chance: random.Random,
         times: Times,
@@ -105,6 +111,8 @@ class Controller:
         self._outside = outside.guarded(self._stance)
         self._place = place
         self._gateways = gateways
+        self._find = find
+        self._outdated = asyncio.Event()
         self._configured = asyncio.Event()
         self._turned = asyncio.Event()
         self._identity = identity
@@ -161,6 +169,22 @@ class Controller:
             for each in self._reflectors:
                 tasks.create_task(each.run())
             tasks.create_task(self._act_or_observe())
+            tasks.create_task(self._find_again())
+
+    async def _find_again(self) -> None:
+        """A gateway's port that was made anew has another id, and the same name."""
+        while True:
+            await self._outdated.wait()
+            self._outdated.clear()
+            before = self._place, self._gateways
+            try:
+                found = await self._find()
+            except (KubeError, CloudError, StartRefused) as error:
+                self._log.warning("not found again", why=str(error), again="with the next audit")
+                continue
+            if (self._place, self._gateways) == before != found:
+                self._log.info("found again", gateways={name: each.port for name, each in found[1].items()})
+                self.reconfigure(*found, acts=self._stance.acts)
 
     async def _act_or_observe(self) -> None:
         while True:
@@ -227,6 +251,7 @@ class Controller:
                 log=log,
             ),
             pushing=Pushing(agents, term, self._election.raise_epoch, seed=gateway_document.seed(self._place.cluster)),
+            outdated=self._outdated.set,
             recorder=Recorder(api, REPORTER, self._identity, self._clock, self._chance, refused=self._event_refused),
             clock=self._clock,
             times=self._times,

@@ -36,8 +36,8 @@ class Deeds:
                 await self._writes.manage(service)
             case steps.Annotate(ports):
                 # Claimed first: if the answer is lost, the claim stands until the Service is seen at a newer version.
-                had = self._picture.ports_of(service)
-                self._picture.grant(service, ports)
+                had = self._picture.holdings.ports_of(service)
+                self._picture.holdings.grant(service, ports)
                 await self._writes.annotate(service, ports)
                 public = self._picture.addresses.public
                 self._record(service, telling.moved(map(public, had), map(public, ports)))
@@ -62,10 +62,10 @@ class Deeds:
             case steps.MakePort(family, address, subnet, floating_network):
                 wish = Wish(family, address, subnet, floating_network)
                 await self._ports.make(wish, self._picture.beside(service))
-                self._picture.offer()
+                self._picture.holdings.offer()
             case steps.PutBack(port, floating_ip):
                 await self._ports.put_back(port, floating_ip)
-                self._picture.offer()
+                self._picture.holdings.offer()
             case steps.Keep(floating_ip, namespace):
                 await self._ports.keep(floating_ip, namespace)
             case steps.DoNotKeep(floating_ip):

@@ -16,7 +16,7 @@ import msgspec
 from mooring.cloud.api import Cloud
 from mooring.cloud.errors import CloudError, Forbidden, NotFound, RevisionMismatch
 from mooring.cloud.kinds import NETWORKS, PORTS, ROUTERS, SECURITY_GROUPS
-from mooring.controller import permissions, survey
+from mooring.controller import marked, permissions, survey
 from mooring.controller.looking import CLOUD_SECONDS
 from mooring.controller.permissions import Permission
 from mooring.controller.survey import CannotLook, Sources
@@ -183,7 +183,7 @@ async def _groups(cloud: Cloud, owned: Owned) -> tuple[SecurityGroup, ...]:
     """Those on the gateways' ports, and those of ours."""
     ids = sorted({each for port in owned.gateways for each in port.security_groups})
     on = await cloud.list(SECURITY_GROUPS, id=ids) if ids else ()
-    ours = await cloud.list(SECURITY_GROUPS, description=owned.place.mark)
+    ours = await marked.every(cloud, SECURITY_GROUPS, owned.place.mark)
     return tuple({each.id: each for each in (*on, *ours)}.values())
 
 

@@ -40,13 +40,13 @@ async def place_patiently(
     """
     while True:
         try:
-            return await place(config, api, cloud, missing=_told(log) if lenient else None)
+            return await place(config, api, cloud, missing=telling(log) if lenient else None)
         except (KubeError, CloudError) as error:
             log.warning("not started yet", why=str(error), again_in=PAUSE)
             await asyncio.sleep(PAUSE)
 
 
-def _told(log: FilteringBoundLogger) -> Callable[[StartRefused], None]:
+def telling(log: FilteringBoundLogger) -> Callable[[StartRefused], None]:
     return lambda error: log.error("gateway without its port", why=str(error))
 
 

@@ -10,7 +10,7 @@ from mooring.controller.ports import Ports
 from mooring.core import cleaning, wording
 from mooring.core.cleaning import CleaningStep, Remove, Unpair
 from mooring.core.picture import Picture
-from mooring.model.cloud import Port, PortId
+from mooring.model.cloud import PortId
 
 ALONE = (
     *(errors.Conflict, errors.QuotaExceeded, errors.Forbidden, errors.Refused),
@@ -31,6 +31,7 @@ class Housekeeping:
         self._before_deletion = before_deletion
         self._tagged: dict[str, float] = {}
         self._look_at = 0.0
+        self._unanswered: frozenset[str] = frozenset()  # what was asked for last of these may still come
         self.held_back = 0
         """How much is not tagged, because it is too much at once."""
 
@@ -53,7 +54,7 @@ class Housekeeping:
             raise
         now = asyncio.get_running_loop().time()
         self._tagged = {each: self._tagged.get(each, now) for each in self._picture.addresses.going()}
-        self._picture.offer()
+        self._picture.holdings.offer()
 
     async def clean_up(
         self,
@@ -74,7 +75,7 @@ class Housekeeping:
         steps = cleaning.steps(
             addresses.ports.values(),
             addresses.floating_ips.values(),
-            self._picture.used() | named,
+            self._picture.holdings.used() | named,
             gateways=addresses.gateways.values(),
             former=addresses.former,
             released=addresses.released,
@@ -83,24 +84,36 @@ class Housekeeping:
             wait=self._before_deletion,
         )
         allowed = self._allowed(steps, let_go)
-        failed: CloudError | None = None
-        still_used: set[str] = set()
-        for step in allowed:
-            if isinstance(step, Remove) and isinstance(step.what, Port) and still_used.intersection(_own(step.what)):
-                continue  # who may use its address has to be told first: afterwards nobody knows that it was ours
-            try:
-                await self._ports.carry_out(step)
-            except ALONE as error:
-                if isinstance(step, Remove) and isinstance(error, errors.RevisionMismatch):
-                    continue  # a floating IP that goes changes its port: that one goes when it has been looked at again
-                self._log.warning("refused", what=wording.to_do(step), **wording.details(step), why=str(error))
-                failed = failed or error
-                still_used.update(step.addresses if isinstance(step, Unpair) else ())
-            else:
-                self._log.info(wording.done(step), **wording.details(step))
+        failed = await self._carry_out(cleaning.in_turn(allowed, self._unanswered))
         if allowed:
             await self.refresh()
         return failed
+
+    async def _carry_out(self, steps: tuple[CleaningStep, ...]) -> CloudError | None:
+        """All that can be done, and why something could not."""
+        failed: dict[CleaningStep, CloudError] = {}
+        self._unanswered &= frozenset(map(cleaning.concerns, steps))
+        for step in steps:
+            if not cleaning.possible(step, failed):
+                continue
+            try:
+                await self._ports.carry_out(step)
+            except CloudError as error:
+                if isinstance(step, Remove) and isinstance(error, errors.RevisionMismatch):
+                    continue  # a floating IP that goes changes its port: that one goes when it has been looked at again
+                self._log.warning(
+                    "could not be done", what=wording.to_do(step), **wording.details(step), why=str(error)
+                )
+                failed[step] = error
+                if not isinstance(error, ALONE):
+                    self._unanswered |= {cleaning.concerns(step)}
+                    if isinstance(step, Unpair):
+                        raise  # it may come when the address has been given again: it is asked for anew before that
+                    break
+            else:
+                self._unanswered -= {cleaning.concerns(step)}
+                self._log.info(wording.done(step), **wording.details(step))
+        return next(iter(failed.values()), None)
 
     def _allowed(self, steps: tuple[CleaningStep, ...], let_go: frozenset[PortId]) -> list[CleaningStep]:
         addresses = self._picture.addresses
@@ -123,7 +136,3 @@ class Housekeeping:
     def _tagged_for(self) -> dict[str, float]:
         now = asyncio.get_running_loop().time()
         return {each: now - since for each, since in self._tagged.items()}
-
-
-def _own(port: Port) -> frozenset[str]:
-    return frozenset(each.ip_address for each in port.fixed_ips)

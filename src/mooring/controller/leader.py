@@ -23,7 +23,7 @@ from mooring.controller.deeds import IN_CLOUD, Deeds
 from mooring.controller.followed import Followed
 from mooring.controller.housekeeping import Housekeeping
 from mooring.controller.members import Members
-from mooring.controller.ports import Ports
+from mooring.controller.ports import NoGatewayPort, Ports
 from mooring.controller.pushing import Pushing
 from mooring.controller.security import Security
 from mooring.controller.service_writes import ServiceWrites
@@ -59,6 +59,7 @@ class Leader:
         members: Members,
         pushing: Pushing,
         recorder: Recorder,
+        outdated: Callable[[], None],
         clock: Callable[[], datetime],
         times: Times,
         chance: random.Random,
@@ -74,6 +75,7 @@ class Leader:
         self._members = members
         self._pushing = pushing
         self._recorder = recorder
+        self._outdated = outdated
         ip_mode = picture.addresses.place.services.ip_mode
         self._writes = ServiceWrites(api, followed.services, clock, ip_mode=ip_mode)
         self._deeds = Deeds(picture, ports, self._writes, recorder, log)
@@ -136,6 +138,8 @@ class Leader:
                 again = await self._handle(item)
             except (errors.KubeError, CloudError) as error:
                 self._failed(queue, item, error)
+                if isinstance(error, NoGatewayPort):
+                    self._outdated()
                 if isinstance(item, Name) and isinstance(error, CloudError):
                     await self._troubled(item, troubles.trouble(error), since=self._failing.setdefault(item, began))
             except Exception as error:  # a defect of ours, or something that cannot be: it must not stop the others
@@ -154,7 +158,7 @@ class Leader:
     def _failed(self, queue: WorkQueue[Item], item: Item, error: Exception) -> None:
         """It comes back by itself, or with the next audit where it is of no use to try earlier."""
         if isinstance(item, Name) and isinstance(error, troubles.HOPELESS):
-            queue.done(item)
+            queue.given_up(item)
             self._log.warning("failed", what=_called(item), why=str(error), again="with the next audit")
             return
         delay = queue.failed(item, not_before=getattr(error, "retry_after", None) or 0.0)
@@ -195,7 +199,7 @@ class Leader:
         await self._house.refresh()
         await self._ports.count()
         services = self._services.all()
-        self._picture.claim_all(services)
+        self._picture.holdings.claim_all(services)
         self._stop_listening = self._agenda.begin()
         self._log.info("leading", services=len(services), addresses=len(self._picture.addresses.ports))
         self._agenda.tell_gateways()
@@ -248,7 +252,7 @@ class Leader:
     def _wait_for_gateways(self, service: Service) -> None:
         """They are told only what they have not been told: of ten thousand that wait, one document tells all."""
         self._agenda.waiting.add(service.name)
-        self._picture.changes.add((service.name,))
+        self._picture.holdings.changes.add((service.name,))
         wanted = self._picture.forwards(service, self._agenda.known_of(service))
         told = self._pushing.told(service, wanted)
         (self._agenda.hear_gateways if told else self._agenda.tell_gateways)()
@@ -273,7 +277,7 @@ class Leader:
 
     def _push(self) -> None:
         """Have the gateways told what is wanted. What OpenStack has was known once, and is enough."""
-        names = self._picture.changes.take()
+        names = self._picture.holdings.changes.take()
         services = (
             self._services.all() if names is None else [each for name in names if (each := self._services.get(name))]
         )
@@ -303,8 +307,11 @@ class Leader:
         """Compare everything with what is really there; clean up what nobody needs."""
         self._agents.look_again()
         await self._house.refresh()
+        if absent := self._members.absent():
+            self._log.warning("ports of gateways are gone, and these give way", **absent)
+            self._outdated()
         services = await self._followed.relist(self._api)
-        needed = {port for service in services for port in self._picture.ports_of(service)}
+        needed = {port for service in services for port in self._picture.holdings.ports_of(service)}
         needed |= self._picture.asked_for(services)
         needed |= self._picture.begun_for(each for name in self._agenda.troubles if (each := self._services.get(name)))
         await self._security.audit(services)  # before a new gateway may use addresses, packets can come to it
@@ -313,7 +320,7 @@ class Leader:
         await self._ports.count()
         await self._members.left()
         self._agenda.look_at_all()
-        self._picture.changes.add_everybody()
+        self._picture.holdings.changes.add_everybody()
         self._agenda.tell_gateways()
         self.audits += 1
         if failed is not None:

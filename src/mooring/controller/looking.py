@@ -12,6 +12,7 @@ from structlog.typing import FilteringBoundLogger
 from mooring.cloud.api import Cloud
 from mooring.cloud.errors import CloudError, NotFound
 from mooring.cloud.kinds import FLOATING_IPS, PORTS, SECURITY_GROUPS, SUBNETS
+from mooring.controller import marked
 from mooring.controller.agents import Agents
 from mooring.controller.gateway import Gateway
 from mooring.core.addresses import Place
@@ -40,17 +41,16 @@ async def owned(cloud: Cloud, find: Find, *, around: bool = False, groups: bool 
             place = await find()
             if place.static:
                 return Owned(place)
-            ports = await cloud.list(PORTS, description=place.mark)
-            floating_ips = await cloud.list(FLOATING_IPS, description=place.mark)
+            found = await marked.everything(cloud, place)
             gateways = await cloud.list(PORTS, id=place.gateways) if place.gateways else ()
-            quota = await _quota(cloud, (*ports, *gateways))
+            quota = await _quota(cloud, (*found.ports, *gateways))
             beside = await _around(cloud, place) if around else None
             guards = await _groups(cloud, place) if groups else ()
     except (CloudError, StartRefused) as error:
         return Missing("OpenStack", str(error))
     except TimeoutError:
         return Missing("OpenStack", f"no answer within {CLOUD_SECONDS:g} s")
-    return Owned(place, ports, floating_ips, gateways, beside, quota, guards)
+    return Owned(place, found.ports, found.floating_ips, gateways, beside, quota, guards, found.borrowed)
 
 
 async def _quota(cloud: Cloud, beside: Sequence[Port]) -> Quota | None:
@@ -63,7 +63,7 @@ async def _quota(cloud: Cloud, beside: Sequence[Port]) -> Quota | None:
 
 async def _groups(cloud: Cloud, place: Place) -> tuple[SecurityGroup, ...]:
     try:
-        return await cloud.list(SECURITY_GROUPS, description=place.mark)
+        return await marked.every(cloud, SECURITY_GROUPS, place.mark)
     except NotFound:  # this Neutron has no such thing
         return ()
 

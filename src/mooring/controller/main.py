@@ -15,7 +15,7 @@ from structlog.typing import FilteringBoundLogger
 from mooring.cloud.api import Cloud
 from mooring.controller import finding, wiring
 from mooring.controller.agenda import Times
-from mooring.controller.controller import Controller, Outside
+from mooring.controller.controller import Controller, Find, Outside
 from mooring.controller.metrics import ControllerCollector
 from mooring.controller.reloading import Reloading, Source
 from mooring.controller.wiring import AgentWays, Ways
@@ -67,7 +67,13 @@ async def _work(config: Config, source: Source, ways: Ways, agents: AgentWays, l
         api = Api(PatientTransport(outside.kube, outside.kube_calls))
         cloud = Cloud(PatientSender(outside.cloud, outside.cloud_calls))
         place = await finding.place_patiently(config, api, cloud, log, lenient=True)
-        controller = _controller(outside, place, finding.gateways(config, place), acts=config.acts, log=log)
+        in_force = [config]
+
+        async def find() -> tuple[Place, Roster]:
+            there = await finding.place(in_force[-1], api, cloud, missing=finding.telling(log))
+            return there, finding.gateways(in_force[-1], there)
+
+        controller = _controller(outside, place, finding.gateways(config, place), find, acts=config.acts, log=log)
         registry.register(ControllerCollector(controller))
         at_work.append(controller)
 
@@ -75,6 +81,7 @@ async def _work(config: Config, source: Source, ways: Ways, agents: AgentWays, l
             finding.refuse_another_source(place, new)
             there = await finding.place_patiently(new, api, cloud, log)
             controller.reconfigure(there, finding.gateways(new, there), acts=new.acts)
+            in_force[:] = [new]
 
         reloading = Reloading(config, source, agents, use, registry=registry, log=log)
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reloading.asked.set)
@@ -83,8 +90,8 @@ async def _work(config: Config, source: Source, ways: Ways, agents: AgentWays, l
             tasks.create_task(controller.run())
 
 
-def _controller(
-    outside: Outside, place: Place, gateways: Roster, *, acts: bool, log: FilteringBoundLogger
+def _controller(  # noqa: PLR0913 - all that it works with
+    outside: Outside, place: Place, gateways: Roster, find: Find, *, acts: bool, log: FilteringBoundLogger
 ) -> Controller:
     chance = random.Random()  # noqa: S311 - it spreads retries; nobody gains by guessing it
     identity = f"{socket.gethostname()}_{chance.getrandbits(48):012x}"
@@ -94,6 +101,7 @@ def _controller(
         place,
         gateways,
         identity,
+        find=find,
         clock=lambda: datetime.now(UTC),
         chance=chance,
         times=Times(),

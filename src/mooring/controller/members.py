@@ -13,6 +13,7 @@ from mooring.core.addresses import Addresses
 from mooring.core.roster import Roster
 from mooring.kube.election import Term
 from mooring.model import names
+from mooring.model.cloud import PortId
 
 Note = Callable[[Term, Mapping[str, str]], Awaitable[None]]
 """Writes annotations of the Lease."""
@@ -42,6 +43,11 @@ class Members:
 
     async def begin(self) -> None:
         """Write down who there is, before anybody new may use an address."""
+        before = roster.load_names(self._term.notes.get(names.DRAINED, ""))
+        drained = roster.renamed(before, roster.load(self._term.notes.get(names.GATEWAYS, "")), self._wanted)
+        if drained != before:
+            self._log.info("a drained gateway has another name", before=sorted(before), now=sorted(drained))
+            await self._note(self._term, {names.DRAINED: roster.dump_names(drained)})
         await self._write_down()
 
     def drained(self, served: frozenset[str]) -> frozenset[str]:
@@ -52,6 +58,12 @@ class Members:
             for port, each in self._addresses.gateways.items()
         }
         return by_people | self.leaving.keys() | roster.lacking(self._wanted, allowed, served)
+
+    def absent(self) -> dict[str, PortId]:
+        """Those whose port is gone, or was made anew: by its name it may be found again."""
+        if self._addresses.place.static:
+            return {}
+        return {name: each.port for name, each in self._wanted.items() if each.port not in self._addresses.gateways}
 
     def let_go(self) -> bool:
         """Let go of those that leave and do not hold the addresses any more. Returns whether there were such."""

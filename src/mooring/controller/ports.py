@@ -10,10 +10,11 @@ from typing import Any
 from mooring.cloud import errors
 from mooring.cloud.api import Cloud
 from mooring.cloud.kinds import FLOATING_IPS, PORTS, Kind
+from mooring.controller import marked
 from mooring.controller.troubles import NotToBeHad
 from mooring.core import addresses
 from mooring.core.addresses import Addresses, Beside, Origin
-from mooring.core.cleaning import CleaningStep, Doom, Fate, Label, Pair, Remove, Rescue, Unpair
+from mooring.core.cleaning import CleaningStep, Doom, Fate, GiveBack, Label, Pair, Remove, Rescue, Unpair
 from mooring.core.wishes import Wish
 from mooring.model import names
 from mooring.model.cloud import AddressPair, Attributes, FloatingIp, FloatingIpId, NetworkId, Port, PortId
@@ -23,6 +24,10 @@ NOT_DONE = (errors.Refused, errors.Forbidden, errors.Conflict, errors.NotFound)
 """Neutron says so: nothing has changed."""
 TRIES = 5
 """Neutron counts up a port's revision by itself, after binding it: a refused change is no sign of somebody else."""
+
+
+class NoGatewayPort(errors.BadAnswer):
+    """None of the gateways' ports is there."""
 
 
 class Ports:
@@ -46,10 +51,9 @@ class Ports:
             return
         gateways = await self._cloud.list(PORTS, id=self._place.gateways) if self._place.gateways else ()
         if self._place.gateways and not gateways:
-            raise errors.BadAnswer(f"list ports: none of the gateways' is there ({', '.join(self._place.gateways)})")
-        ports = await self._cloud.list(PORTS, description=self._place.mark)
-        floating_ips = await self._cloud.list(FLOATING_IPS, description=self._place.mark)
-        self._addresses.replace(ports, floating_ips, gateways)
+            raise NoGatewayPort(f"list ports: none of the gateways' is there ({', '.join(self._place.gateways)})")
+        found = await marked.everything(self._cloud, self._place)
+        self._addresses.replace(found.ports, found.floating_ips, gateways, found.borrowed)
         self.known = True
 
     async def count(self) -> None:
@@ -120,18 +124,18 @@ class Ports:
                 await self._cloud.tag(kind, what.id, names.DELETING_TAG)
             case Rescue(what):
                 await self._cloud.untag(kind, what.id, names.DELETING_TAG)
-            case Remove(FloatingIp() as what) if names.KEEP_TAG in what.tags:
-                await self._give_back(what)
+            case GiveBack(what, on):
+                await self._give_back(what, on)
             case Remove(what):
                 await self._cloud.delete(kind, what.id, revision=what.revision_number)
 
-    async def _give_back(self, what: FloatingIp) -> None:
-        """What is to be kept stays in the project, on no port, without our mark: it was, or is, somebody else's."""
+    async def _give_back(self, what: FloatingIp, on: PortId | None) -> None:
+        """It stays in the project, on no port of ours and without our mark. What was moved meanwhile is left alone."""
         with contextlib.suppress(errors.NotFound):  # who removes everything does not tag it first
             await self._cloud.untag(FLOATING_IPS, what.id, names.DELETING_TAG)
         now = await self._cloud.get(FLOATING_IPS, what.id)  # by itself a tag changes the revision
-        if now.description == self._place.mark:
-            change = {"port_id": None, "description": ""}
+        if now.description == self._place.mark and now.port_id == what.port_id:
+            change = {"port_id": on, "description": ""}  # without a port in it, a change takes it off
             await self._cloud.update(FLOATING_IPS, what.id, change, revision=now.revision_number)
 
     async def _make_port(self, origin: Origin, address: str) -> PortId:

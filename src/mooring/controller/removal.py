@@ -19,7 +19,7 @@ from mooring.controller.service_writes import ServiceWrites
 from mooring.controller.survey import CannotLook
 from mooring.core import editions, gateway_document, removing, roster
 from mooring.core.addresses import Addresses, Place
-from mooring.core.cleaning import Remove, Unpair
+from mooring.core.cleaning import GiveBack, Remove, Unpair
 from mooring.core.editions import Edition
 from mooring.core.removing import Deed, Empty, Stage
 from mooring.core.roster import Roster
@@ -88,7 +88,7 @@ class Hand:
                 await self._empty(deed.about.removeprefix("gateway "))
             case Keep(floating_ip):
                 await self._ports.keep(floating_ip)
-            case Unpair() | Remove() as step:
+            case Unpair() | Remove() | GiveBack() as step:
                 await self._ports.carry_out(step)
             case Guard() | RemoveGroup() as step:
                 await self._security.carry_out(step)

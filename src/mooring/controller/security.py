@@ -13,7 +13,7 @@ from structlog.typing import FilteringBoundLogger
 from mooring.cloud import errors
 from mooring.cloud.api import Cloud
 from mooring.cloud.kinds import SECURITY_GROUP_RULES, SECURITY_GROUPS
-from mooring.controller import troubles
+from mooring.controller import marked, troubles
 from mooring.controller.ports import Ports
 from mooring.controller.troubles import NotOpened
 from mooring.core import group_rules, having, security_group, wording
@@ -99,7 +99,7 @@ class Security:
         self._known = False
         try:
             with self._noting_refusal():
-                found = await self._cloud.list(SECURITY_GROUPS, description=self._addresses.place.mark)
+                found = await marked.every(self._cloud, SECURITY_GROUPS, self._addresses.place.mark)
         except errors.NotFound:  # this Neutron has no such thing
             found = ()
         self.know(found)

@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from mooring.core import mark, ranges, wishes
+from mooring.core import keeping, mark, ranges, wishes
 from mooring.core.choices import Choices
 from mooring.core.layers import Layer
 from mooring.core.ranges import Range
@@ -134,27 +134,41 @@ class Addresses:
         self.quota: Quota | None = None
         """What the project may have and has; None where that is not known."""
         self._by_port: dict[PortId, FloatingIp] = {}
+        self._by_address: dict[str, FloatingIp] = {}
+        self._borrowed: dict[PortId, FloatingIp] = {}
+        self._reached: dict[str, PortId] | None = None  # by address; made when somebody asks
 
-    def replace(self, ports: Iterable[Port], floating_ips: Iterable[FloatingIp], gateways: Iterable[Port]) -> None:
-        """All that there is now."""
+    def replace(
+        self,
+        ports: Iterable[Port],
+        floating_ips: Iterable[FloatingIp],
+        gateways: Iterable[Port],
+        borrowed: Iterable[FloatingIp] = (),
+    ) -> None:
+        """All that there is now. `borrowed`: what is on a port of ours, and does not bear our mark."""
         before = _addresses(self.ports.values())
         self.ports = self._listed | {each.id: each for each in ports}
         self.gateways = {each.id: each for each in gateways}
         allowed = {pair.ip_address for each in self.gateways.values() for pair in each.allowed_address_pairs}
         self.former = ((self.former | before) - _addresses(self.ports.values())) & allowed
-        self.floating_ips, self._by_port = {}, {}
+        self.floating_ips, self._by_port, self._by_address, self._reached = {}, {}, {}, None
+        self._borrowed = {each.port_id: each for each in borrowed if each.port_id is not None}
         for each in floating_ips:
             self.put(each)
 
     def put(self, what: Ours) -> None:
         """As it is now. Of two ports with one address the older one is gone: Neutron gives it to one at a time."""
+        self._reached = None
         if isinstance(what, Port):
             same = (each for each in self.ports.values() if what.fixed_ips and each.fixed_ips == what.fixed_ips)
             for other in [each.id for each in same if each.id != what.id]:
                 del self.ports[other]
             self.ports[what.id] = what
             return
-        self.floating_ips[what.id] = what
+        before = self.floating_ips.get(what.id)
+        if before is not None and before.port_id is not None and self._by_port.get(before.port_id) is before:
+            del self._by_port[before.port_id]
+        self.floating_ips[what.id] = self._by_address[what.floating_ip_address] = what
         if what.port_id is not None:
             self._by_port[what.port_id] = what
 
@@ -180,6 +194,7 @@ class Addresses:
         """Of a list: Services have these, be it that they are listed no more."""
         if self.place.static:
             self.ports = {each.id: each for each in map(_static, addresses)} | self.ports
+            self._reached = None
 
     def retired(self, port: PortId) -> bool:
         """Whether a port is no longer listed: who has it keeps it, and nobody else gets it."""
@@ -192,10 +207,18 @@ class Addresses:
 
     def public(self, port: PortId) -> str | None:
         """The address at which a port is reached from outside; None while it is not yet."""
-        found, family = self._by_port.get(port), self.family(port)
+        found, family = self._by_port.get(port) or self._borrowed.get(port), self.family(port)
         if found is not None:
             return found.floating_ip_address
         return None if family and self.place.floats(family) else self.address(port)
+
+    def floating_ip(self, port: PortId) -> FloatingIp | None:
+        """The one of ours on a port of ours."""
+        return self._by_port.get(port)
+
+    def borrowed(self, port: PortId) -> FloatingIp | None:
+        """The one on a port of ours that is not ours, or no more: it is left alone, and packets come by it."""
+        return self._borrowed.get(port) if port not in self._by_port else None
 
     def family(self, port: PortId) -> str | None:
         """The family of a port of ours."""
@@ -204,49 +227,24 @@ class Addresses:
 
     def origin(self, port: PortId) -> Origin:
         """Where the address of a port comes from."""
-        found, floating_ip = self.ports.get(port), self._by_port.get(port)
+        found, floating_ip = self.ports.get(port), self._by_port.get(port) or self._borrowed.get(port)
         subnet = found.fixed_ips[0].subnet_id if found and found.fixed_ips else NOWHERE
         return Origin(self.family(port) or "", subnet, floating_ip.floating_network_id if floating_ip else None)
 
     def reached_at(self, address: str) -> PortId | None:
         """The port of ours that is reached at an address."""
-        return next((each for each in self.ports if self.public(each) == address), None)
-
-    def to_keep(self, port: PortId, namespace: str) -> FloatingIpId | None:
-        """The floating IP of a port that does not say yet that it is to stay, for a namespace."""
-        found = self._by_port.get(port)
-        says = {names.KEEP_TAG, f"{names.NAMESPACE_TAG}{namespace}"}
-        return found.id if found is not None and not says.issubset(found.tags) else None
-
-    def not_to_keep(self, port: PortId, namespace: str) -> FloatingIpId | None:
-        """The floating IP of a port that says that it is to stay for nobody else, and was not there before us."""
-        found = self._by_port.get(port)
-        if found is None or names.KEEP_TAG not in found.tags or names.FOUND_TAG in found.tags:
-            return None
-        return found.id if kept_for(found) <= {namespace} else None
-
-    def reserved(self, port: PortId) -> bool:
-        """Whether its floating IP stays when nobody needs it: that one is for who asks for it, and no spare."""
-        found = self._by_port.get(port)
-        return found is not None and names.KEEP_TAG in found.tags
-
-    def kept_for_others(self, port: PortId, namespace: str) -> bool:
-        """Whether its floating IP is kept, and not for Services of this namespace."""
-        found = self._by_port.get(port)
-        if found is None or names.KEEP_TAG not in found.tags:
-            return False
-        return bool(kept_for(found)) and namespace not in kept_for(found)
+        if self._reached is None:
+            self._reached = {public: each for each in reversed(self.ports) if (public := self.public(each))}
+        return self._reached.get(address)
 
     def taken_off(self, shown: Iterable[str]) -> FloatingIpId | None:
         """The floating IP of ours that is on no port, and has one of these addresses."""
-        wanted = frozenset(shown)
-        free = (each for each in self.floating_ips.values() if each.port_id is None and not going(each))
-        return next((each.id for each in free if each.floating_ip_address in wanted), None)
+        found = (self._by_address.get(each) for each in shown)
+        return next((each.id for each in found if each and each.port_id is None and not going(each)), None)
 
-    def all_public(self) -> frozenset[str]:
-        """Every address of ours that somebody may be sent to."""
-        found = {each.floating_ip_address for each in self.floating_ips.values()}
-        return frozenset(found.union(each for port in self.ports if (each := self.public(port))))
+    def is_public(self, address: str) -> bool:
+        """Whether an address is of ours, and somebody may be sent to it."""
+        return address in self._by_address or self.reached_at(address) is not None
 
     def usable(self) -> list[PortId]:
         """Ports that may be given to somebody: complete, and not going away. Oldest first, or as they are listed."""
@@ -262,7 +260,7 @@ class Addresses:
             each
             for each in self.floating_ips.values()
             if each.port_id is None and each.floating_network_id == network
-            if names.KEEP_TAG not in each.tags and not going(each) and each.floating_ip_address not in shown
+            if not keeping.kept(each) and not going(each) and each.floating_ip_address not in shown
         ]
         return min(free, key=lambda each: (each.created_at, each.id), default=None)
 
@@ -342,14 +340,15 @@ def _addresses(ports: Iterable[Port]) -> frozenset[str]:
     return frozenset(each.ip_address for port in ports for each in port.fixed_ips)
 
 
+def bare(place: Place, ports: Iterable[Port], floating_ips: Iterable[FloatingIp]) -> tuple[PortId, ...]:
+    """The ports that should have a floating IP, and have none of these."""
+    floating = {each.port_id for each in floating_ips}
+    every = ((each.id, each.fixed_ips[0].ip_address) for each in ports if each.fixed_ips and each.id not in floating)
+    return tuple(port for port, address in every if place.floats(wishes.family_of(address)))
+
+
 def going(what: Ours) -> bool:
     return names.DELETING_TAG in what.tags
-
-
-def kept_for(floating_ip: FloatingIp) -> frozenset[str]:
-    """The namespaces whose Services had it kept."""
-    marked = (each for each in floating_ip.tags if each.startswith(names.NAMESPACE_TAG))
-    return frozenset(each.removeprefix(names.NAMESPACE_TAG) for each in marked)
 
 
 def not_to_be_had(
@@ -368,8 +367,7 @@ def not_to_be_had(
         return f"{which} is in use on port {floating_ip.port_id}"
     if floating_ip.description and floating_ip.description != place.mark:
         return f"{which} has a description; only with an empty one it may be marked as Mooring's and used"
-    kept = kept_for(floating_ip)
-    if place.wishes == "own" and kept and namespace not in kept:
+    if place.wishes == "own" and keeping.for_others(floating_ip, namespace):
         return f"{which} is kept for a Service of another namespace"
     return None
 

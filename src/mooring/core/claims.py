@@ -1,11 +1,12 @@
 """Whose a Service of type LoadBalancer is that has no class. Settled once, where Services come in; then all have one.
 
-class    annotation      unclassed are claimed  ->  class
--------  --------------  ---------------------      -----
-any      -               -                          the same
-none     -               no                         none: somebody else's
-none     none, gateway   yes                        ours
-none     another         yes                        none: somebody else's
+class    annotation      unclassed are claimed  it is served by us  ->  class
+-------  --------------  ---------------------  ------------------      -----
+any      -               -                      -                       the same
+none     none, gateway   yes                    -                       ours
+none     none, gateway   no                     yes                     ours: no configuration takes its address away
+none     none, gateway   no                     no                      none: somebody else's
+none     another         -                      -                       none: somebody else's
 
 A word that is no back end at all is a slip on a Service that we hold: it stays ours, and is told so.
 """
@@ -25,9 +26,18 @@ BACKENDS = (names.GATEWAY_BACKEND, "octavia", "ovn")
 def settled(service: Service, wanted: Services) -> Service:
     """The Service with the class that it counts as. What is written to it never has a class in it."""
     spec = service.spec
-    if not wanted.claim_unclassed or spec.type != "LoadBalancer" or spec.load_balancer_class or other_backend(service):
+    if spec.type != "LoadBalancer" or spec.load_balancer_class or other_backend(service):
+        return service
+    if not wanted.claim_unclassed and not _served(service):
         return service
     return msgspec.structs.replace(service, spec=msgspec.structs.replace(spec, load_balancer_class=names.GATEWAY_CLASS))
+
+
+def _served(service: Service) -> bool:
+    """We hold it, and gave it what it shows: only controllers write a status."""
+    meta = service.metadata
+    held = meta.annotations.get(names.MANAGED) == "true" and names.FINALIZER in meta.finalizers
+    return held and bool(meta.annotations.get(names.PORT)) and bool(service.status.load_balancer.ingress)
 
 
 def other_backend(service: Service) -> str:

@@ -10,7 +10,7 @@ yes     no      -                      label it, if it does not bear our tag yet
 yes     yes     -                      rescue: take the tag off
 no      no      -                      doom: tag it
 no      yes     no                     wait
-no      yes     yes                    remove
+no      yes     yes                    remove; or give back, where it is kept, or on a port that is not ours
 
 Much at once is held back (`held_back`), until a person has tagged it.
 
@@ -20,13 +20,16 @@ The gateways may use the address of every port that is needed, also after somebo
 only when no gateway may use its address any more, because afterwards nobody knows that the entry was ours. Of a port
 that somebody else deleted, it is known for as long as a leader remembers it (`former`). A gateway that was let go may
 use none of them (`released`).
+
+What fails keeps nothing else from being done, but for what has to come after it (`possible`). Whether a request that
+was not answered is carried out is known only later: nothing is done after it, and next time it comes last (`in_turn`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
-from mooring.core import addresses
+from mooring.core import addresses, keeping
 from mooring.core.addresses import Ours
 from mooring.model import names
 from mooring.model.cloud import FloatingIp, Port, PortId
@@ -56,6 +59,13 @@ class Remove(Struct, frozen=True):
     what: Ours
 
 
+class GiveBack(Struct, frozen=True):
+    """Let it stay in the project without our mark: it was, or is, somebody else's. `on`: the port where it stays."""
+
+    what: FloatingIp
+    on: PortId | None = None
+
+
 class Pair(Struct, frozen=True):
     """Let a gateway use addresses."""
 
@@ -70,7 +80,8 @@ class Unpair(Struct, frozen=True):
     addresses: tuple[str, ...]
 
 
-Fate = Label | Doom | Rescue | Remove
+Fate = Label | Doom | Rescue | Remove | GiveBack
+End = Remove | GiveBack
 CleaningStep = Fate | Pair | Unpair
 
 MOST = 5
@@ -95,8 +106,13 @@ def steps(  # noqa: PLR0913 - all that there is, who needs it, and since when it
     `shown`: the addresses that Services show. A floating IP that somebody took off its port is needed by who shows it.
     """
     every = tuple(ports)
-    found = [_step(port, tagged_for, needed=port.id in needed, wait=wait) for port in every]
-    found += [_step(each, tagged_for, needed=_is_needed(each, needed, shown), wait=wait) for each in floating_ips]
+    ids = frozenset(each.id for each in every)
+
+    def fate(what: Ours, *, stays: bool) -> Fate | None:
+        return _step(what, end(what, ids), needed=stays, due=tagged_for.get(what.id, 0.0) >= wait)
+
+    found = [fate(each, stays=each.id in needed) for each in every]
+    found += [fate(each, stays=_is_needed(each, needed, shown)) for each in floating_ips]
     kept = sorted((step for step in found if step is not None), key=_order)
     removed = [step.what for step in kept if isinstance(step, Remove) and isinstance(step.what, Port)]
     unwanted = former.union(each.ip_address for port in removed for each in port.fixed_ips)
@@ -122,6 +138,27 @@ def held_back(
     return dooms if len(dooms) > MOST and len(dooms) > SHARE * ours else ()
 
 
+def possible(step: CleaningStep, failed: Iterable[CleaningStep]) -> bool:
+    """Whether a step may be taken though others were not: no gateway may use an address whose port goes."""
+    if not isinstance(step, Remove) or not isinstance(step.what, Port):
+        return True
+    still_used = {address for each in failed if isinstance(each, Unpair) for address in each.addresses}
+    return still_used.isdisjoint(each.ip_address for each in step.what.fixed_ips)
+
+
+def in_turn(planned: Iterable[CleaningStep], unanswered: frozenset[str]) -> tuple[CleaningStep, ...]:
+    """In which order, where requests that concern these were not answered last time: all else has its turn first."""
+    every = tuple(planned)
+    late = [each for each in every if concerns(each) in unanswered]
+    last = [each for each in every if each not in late and not possible(each, late)]
+    return (*(each for each in every if each not in late and each not in last), *late, *last)
+
+
+def concerns(step: CleaningStep) -> str:
+    """The object that a step changes."""
+    return step.gateway if isinstance(step, Pair | Unpair) else step.what.id
+
+
 def _is_needed(floating_ip: FloatingIp, needed: frozenset[PortId], shown: frozenset[str]) -> bool:
     if floating_ip.port_id is None:
         return floating_ip.floating_ip_address in shown
@@ -141,13 +178,20 @@ def _pairings(gateways: Iterable[Port], wanted: frozenset[str], unwanted: frozen
             yield Unpair(gateway.id, tuple(sorted(left)))
 
 
-def _step(what: Ours, tagged_for: Mapping[str, float], *, needed: bool, wait: float) -> Fate | None:
+def end(what: Ours, ports: frozenset[PortId]) -> End:
+    """What becomes of something that goes. `ports`: those of ours; what is on another one is in use there."""
+    if isinstance(what, FloatingIp) and what.port_id is not None and what.port_id not in ports:
+        return GiveBack(what, what.port_id)
+    return GiveBack(what) if isinstance(what, FloatingIp) and keeping.kept(what) else Remove(what)
+
+
+def _step(what: Ours, at_last: End, *, needed: bool, due: bool) -> Fate | None:
     tagged = addresses.going(what)
     if needed:
         return Rescue(what) if tagged else None if names.TAG in what.tags else Label(what)
     if not tagged:
         return Doom(what)
-    return Remove(what) if tagged_for.get(what.id, 0.0) >= wait else None
+    return at_last if due else None
 
 
 def _order(step: Fate) -> tuple[bool, bool, str]:

@@ -64,7 +64,7 @@ def listed(survey: Survey) -> tuple[Finding, ...]:
     view = survey.picture
     if view is None:
         return ()
-    known, used = view.addresses, view.used()
+    known, used = view.addresses, view.holdings.used()
     left = dict.fromkeys(sorted(known.place.families), 0)
     for port in known.usable():
         left[known.family(port) or ""] += port not in used
@@ -164,10 +164,9 @@ def _mtu(owned: Owned, cloud: InCloud) -> Iterator[Finding]:
 
 def _gateways(survey: Survey, cloud: InCloud, limit: int) -> Iterator[Finding]:
     missing = {each.gateway: len(each.addresses) for each in survey.clean_up() if isinstance(each, Pair)}
-    for each in survey.sights.agents:
-        if each.name not in survey.gateway_ports:
-            fix = f"put gateways.{each.name}.port right in the configuration, or take the gateway out of it"
-            yield Finding(f"port of {each.name}", well=False, seen="is not there", fix=fix)
+    for name in survey.without_port:
+        fix = f"put gateways.{name}.port right in the configuration, or take the gateway out of it"
+        yield Finding(f"port of {name}", well=False, seen="is not there", fix=fix)
     for name, port in survey.gateway_ports.items():
         if cloud.denied is not None:
             why = cloud.denied.get(port.id, "")
@@ -188,16 +187,15 @@ def pairs(name: str, used: int, missing: int, known: int = 0) -> Finding:
     limit        entries    more needed         ->  well
     -----------  ---------  ------------------      ----
     known        all of it  -                       no
-    known        fewer      more than there is      no
-    known        fewer      as many as there is     yes
-    default, 10  more       -                       yes: this Neutron's limit is another
+    known        fewer      none                    yes
+    default, 10  more       none                    yes: this Neutron's limit is another
     default, 10  8 to 10    -                       no
-    default, 10  fewer      more than there is      no
-    default, 10  fewer      as many as there is     yes
+    default, 10  fewer      none                    yes
+    -            -          some                    no: packets to these addresses do not come to it
     """
     limit = known or PAIRS
     raised = not known and used > PAIRS
-    well = raised or (used < (known or MANY_PAIRS) and used + missing <= limit)
+    room = raised or (used < (known or MANY_PAIRS) and used + missing <= limit)
     told = f"of {limit}, if Neutron's default is in force"
     if known:
         told = f"of {limit}: {_fit(max(limit - used - missing, 0))}"
@@ -208,7 +206,9 @@ def pairs(name: str, used: int, missing: int, known: int = 0) -> Finding:
         "have the operators of the cloud raise max_allowed_address_pair in neutron.conf, and addresses.pairs_limit "
         "with it; or share addresses more"
     )
-    return Finding(f"address pairs of {name}", well, f"{used} entries, {told}{more}", fix)
+    if room:
+        fix = "wait for the controller, which enters them within a minute; if it does not, its log says why"
+    return Finding(f"address pairs of {name}", room and not missing, f"{used} entries, {told}{more}", fix)
 
 
 def _fit(number: int | None) -> str:

@@ -4,7 +4,7 @@ An endpoint counts while it is ready. When none is, those that are ending but st
 """
 
 import ipaddress
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from mooring.core import plain_address
 from mooring.model import names
@@ -50,7 +50,7 @@ def _usable(port: ServicePort, address: str, slices: Iterable[EndpointSlice]) ->
     return [each for each in found if ready(each[0])] or [each for each in found if _last_resort(each[0])]
 
 
-def left_out(slices: Iterable[EndpointSlice]) -> tuple[str, ...]:
+def left_out(slices: Collection[EndpointSlice]) -> tuple[str, ...]:
     """Why endpoints of a Service are not sent packets to that are ready for them."""
     every = [
         endpoint.addresses[0]
@@ -60,8 +60,9 @@ def left_out(slices: Iterable[EndpointSlice]) -> tuple[str, ...]:
         if endpoint.addresses and ready(endpoint)
     ]
     problems = sorted({wrong for address in every if (wrong := problem(address))})
-    many = len(set(every)) > MOST
-    return (*problems, *([f"it has more than {MOST} of them"] if many else []))
+    many = [f"it has more than {MOST} of them"] if len(set(every)) > MOST else []
+    named = any(each.address_type not in FAMILIES and each.endpoints for each in slices)
+    return (*problems, *many, *(["some are names, and gateways need addresses"] if named else []))
 
 
 def problem(address: str) -> str:

@@ -193,6 +193,10 @@ def _has(seen: Seen) -> Verdict:
     if retired:
         fact = f"{told}. It keeps {retired}, which is no longer in addresses.static, until it lets it go"
         return _well(Reason.ADDRESS_RETIRED, fact, f"To give it another one, take annotation {names.PORT} away")
+    if unmarked := next((each for each in seen.legs if each.unmarked), None):
+        fact = f"{told}. Floating IP {unmarked.address} does not bear Mooring's mark: it is left alone, and will stay"
+        fix = f'To have it cared for again, give it the description "{unmarked.unmarked}"'
+        return _well(Reason.ADDRESS_UNMARKED, fact, fix)
     return _well(Reason.ALLOCATED, told)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
-from mooring.core import ranges
+from mooring.core import keeping, ranges
 from mooring.core.addresses import Addresses
 from mooring.core.wishes import Refused, Wish
 from mooring.model.cloud import PortId
@@ -50,7 +50,7 @@ def not_allowed(
     others = sorted(each for each in beside if each.namespace != name.namespace)
     if others:
         return Refused(f"It asks for {wish.address}, which carries {others[0]} of another namespace", ASK_FOR_ANOTHER)
-    kept = port is not None and place.wishes == "own" and known.kept_for_others(port, name.namespace)
+    kept = port is not None and place.wishes == "own" and keeping.for_others(known.floating_ip(port), name.namespace)
     fact = f"It asks for {wish.address}, which is kept for Services of another namespace"
     return Refused(fact, ASK_FOR_ANOTHER) if kept else None
 

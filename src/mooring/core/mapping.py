@@ -73,6 +73,8 @@ class Leg(Struct, frozen=True):
     """Why it does not get what it asks for, and keeps what it has."""
     retired: bool = False
     """Its port is kept for those who have it, and given to nobody else."""
+    unmarked: str = ""
+    """The mark that the floating IP on its port lacks."""
 
     @property
     def awaits(self) -> bool:

@@ -32,6 +32,7 @@ def orphans(survey: Survey) -> OrphansReport:
             going=addresses.going(what),
             held_back=what.id in held_back,
             shown_by=_shown_by(survey, what, shown),
+            in_use_on=_in_use_on(survey, what),
         )
 
     return OrphansReport(
@@ -87,6 +88,13 @@ def _addresses(what: Ours) -> tuple[str, ...]:
     if isinstance(what, FloatingIp):
         return (what.floating_ip_address,)
     return tuple(each.ip_address for each in what.fixed_ips)
+
+
+def _in_use_on(survey: Survey, what: Ours) -> str:
+    """The port that is not ours and that a floating IP of ours was put on."""
+    ours = survey.picture.addresses.ports if survey.picture else {}
+    elsewhere = isinstance(what, FloatingIp) and what.port_id is not None and what.port_id not in ours
+    return (what.port_id or "") if isinstance(what, FloatingIp) and elsewhere else ""
 
 
 def _shown(survey: Survey) -> Mapping[str, list[str]]:

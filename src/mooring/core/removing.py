@@ -25,8 +25,7 @@ from mooring.core import cleaning, gateway_document, mapping, security_group, wo
 from mooring.core.cleaning import CleaningStep, Remove, Unpair
 from mooring.core.security_group import GroupStep, RemoveGroup
 from mooring.core.surveyed import Sights, Survey
-from mooring.model import names
-from mooring.model.cloud import PortId
+from mooring.model.cloud import FloatingIpId, PortId
 from mooring.model.kubernetes import Service
 from mooring.model.reports import StepReport
 from mooring.model.steps import Clear, Forget, Keep, LetGo, Step, Tell
@@ -80,10 +79,6 @@ def stages(survey: Survey, *, keep: bool) -> tuple[Stage, ...]:
 def told(deed: Deed) -> StepReport:
     if isinstance(deed.step, Empty):
         return StepReport("Empty", deed.about, "tell it that nothing is to be served", {})
-    if isinstance(deed.step, Remove) and names.KEEP_TAG in deed.step.what.tags:
-        return StepReport(
-            "GiveBack", deed.about, "give it back: on no port, without our mark", wording.details(deed.step)
-        )
     return StepReport(type(deed.step).__name__, deed.about, wording.to_do(deed.step), wording.details(deed.step))
 
 
@@ -120,9 +115,9 @@ def _held(survey: Survey) -> Iterator[Deed]:
 
 
 def _kept(survey: Survey) -> Iterator[Deed]:
-    for each in survey.sights.owned.floating_ips if survey.sights.owned else ():
-        if names.KEEP_TAG not in each.tags:
-            yield Deed(f"floating IP {each.id}", Keep(each.id))
+    for each in _floating_ips(survey):
+        if isinstance(each.step, Remove):
+            yield Deed(each.about, Keep(FloatingIpId(each.step.what.id)))
 
 
 def _pairs(survey: Survey) -> Iterator[Deed]:
@@ -137,8 +132,10 @@ def _pairs(survey: Survey) -> Iterator[Deed]:
 
 
 def _floating_ips(survey: Survey) -> Iterator[Deed]:
-    for each in survey.sights.owned.floating_ips if survey.sights.owned else ():
-        yield Deed(f"floating IP {each.id}", Remove(each))
+    owned = survey.sights.owned
+    ours = frozenset(each.id for each in owned.ports) if owned else frozenset()
+    for each in owned.floating_ips if owned else ():
+        yield Deed(f"floating IP {each.id}", cleaning.end(each, ours))
 
 
 def _ports(survey: Survey) -> Iterator[Deed]:

@@ -227,6 +227,9 @@ def _problems(survey: Survey, gateways: tuple[GatewayReport, ...]) -> Iterator[s
     for name, state in survey.answering:
         if state.trouble:
             yield f"Gateway {name} says: {state.trouble.rstrip('.')}."
+    for name in survey.without_port:
+        told = f"The port of gateway {name} is not in OpenStack: it gives way to others"
+        yield f"{told}. Make it anew, by the same name, or put gateways.{name}.port right."
     if held_back := len(survey.held_back):
         what = f"{held_back} ports and floating IPs that nobody needs are not deleted, because they are many at once"
         yield f"{what}: `mooring orphans` lists them, and `mooring orphans --delete` lets them go."
@@ -249,7 +252,7 @@ def _free(survey: Survey) -> frozenset[PortId]:
     """What an operator lists and nobody has; in OpenStack there is nothing that nobody has."""
     view = survey.picture
     listed = view is not None and view.addresses.place.static
-    return frozenset(view.addresses.usable()) - view.used() if view is not None and listed else frozenset()
+    return frozenset(view.addresses.usable()) - view.holdings.used() if view is not None and listed else frozenset()
 
 
 def addresses(survey: Survey) -> Iterator[AddressReport]:
@@ -259,7 +262,7 @@ def addresses(survey: Survey) -> Iterator[AddressReport]:
         return
     carried: dict[str, list[Carried]] = {}
     for service in survey.services.values():
-        for port in view.ports_of(service) if mapping.can_be_managed(service) else ():
+        for port in view.holdings.ports_of(service) if mapping.can_be_managed(service) else ():
             carried.setdefault(port, []).append(Carried(str(service.name), _ports(service)))
     going = frozenset(view.addresses.going())
     for port in sorted(view.addresses.ports):

@@ -127,8 +127,13 @@ def leaving(recorded: Roster, wanted: Roster) -> dict[str, Member]:
 
 
 def lacking(roster: Roster, allowed: Mapping[PortId, frozenset[str]], served: frozenset[str]) -> frozenset[str]:
-    """Who may not use an address that the gateways serve. Of a port that was never seen nothing is said."""
-    return frozenset(name for name, each in roster.items() if served - allowed.get(each.port, served))
+    """Who may not use an address that the gateways serve. One whose port is gone may use none.
+
+    Before any port has been seen nothing is said.
+    """
+    if not allowed:
+        return frozenset()
+    return frozenset(name for name, each in roster.items() if served - allowed.get(each.port, frozenset()))
 
 
 def cannot_drain(
@@ -144,6 +149,13 @@ def cannot_drain(
         f"Gateway {name} is the last one that could hold the addresses: no other answers and is not drained. "
         "Undrain or start another one first, or use --force."
     )
+
+
+def renamed(drained: Iterable[str], recorded: Roster, wanted: Roster) -> frozenset[str]:
+    """Whom a person has drained, by the names that they have now: a gateway is known by its port."""
+    now = {each.port: name for name, each in wanted.items()}
+    gone = {name: each.port for name, each in recorded.items() if name not in wanted}
+    return frozenset(now.get(gone[name], name) if name in gone else name for name in drained)
 
 
 def dump(roster: Roster) -> str:

@@ -25,7 +25,7 @@ from mooring.core import (
 )
 from mooring.core.addresses import Addresses, Place
 from mooring.core.backends import Known
-from mooring.core.cleaning import CleaningStep, Doom, Remove
+from mooring.core.cleaning import CleaningStep, Doom, End, GiveBack, Remove
 from mooring.core.heard import Gateways, Unheeding
 from mooring.core.mapping import Seen
 from mooring.core.picture import Picture
@@ -91,6 +91,8 @@ class Owned(Struct, frozen=True):
     """What the project may still have; None where nobody tells."""
     groups: tuple[SecurityGroup, ...] = ()
     """The security groups, where somebody asked for them."""
+    borrowed: tuple[FloatingIp, ...] = ()
+    """Floating IPs on ports of ours that do not bear our mark."""
 
 
 class Sights(Struct, frozen=True):
@@ -278,7 +280,7 @@ class Survey:
             seen = self.seen(service, view)
             step = found[service.name] = explaining.decide(seen, _trouble(seen))
             if isinstance(step, Annotate):
-                view.grant(service, step.ports)
+                view.holdings.grant(service, step.ports)
         return found
 
     @property
@@ -290,6 +292,13 @@ class Survey:
         ports = {each.id: each for each in owned.gateways}
         named = zip((each.name for each in self.sights.agents), owned.place.gateways, strict=False)
         return {name: ports[port] for name, port in named if port in ports}
+
+    @property
+    def without_port(self) -> tuple[str, ...]:
+        """The gateways whose port is not there."""
+        owned = self.sights.owned
+        asked = () if owned is None or owned.place.static else self.sights.agents
+        return tuple(each.name for each in asked if each.name not in self.gateway_ports)
 
     def clean_up(self) -> tuple[CleaningStep, ...]:
         """What a controller cleans up next. When it saw a tag first only itself can tell: nothing is deleted here."""
@@ -303,9 +312,9 @@ class Survey:
         ours = len(owned.ports) + len(owned.floating_ips) if owned else 0
         return cleaning.held_back(self._clean_up(wait=NEVER), ours)
 
-    def waiting(self) -> tuple[Remove, ...]:
-        """What bears the tag that says that it goes, and is deleted when it has been seen for long enough."""
-        return tuple(each for each in self._clean_up(wait=0.0) if isinstance(each, Remove))
+    def waiting(self) -> tuple[End, ...]:
+        """What becomes of what bears the tag that says that it goes, when that has been seen for long enough."""
+        return tuple(each for each in self._clean_up(wait=0.0) if isinstance(each, Remove | GiveBack))
 
     def _clean_up(self, *, wait: float) -> tuple[CleaningStep, ...]:
         owned = self.sights.owned
@@ -313,7 +322,7 @@ class Survey:
             return ()
         services = self.services.values()
         troubled = (each for each in services if mapping.can_be_managed(each) and _trouble(self.seen(each)))
-        needed = self.picture.used() | self.picture.asked_for(services) | self.picture.begun_for(troubled)
+        needed = self.picture.holdings.used() | self.picture.asked_for(services) | self.picture.begun_for(troubled)
         return cleaning.steps(
             owned.ports,
             owned.floating_ips,
@@ -328,11 +337,11 @@ class Survey:
 def painted(owned: Owned, services: Iterable[Service]) -> Picture:
     """The picture from everything at once. What is owned is taken in first, by who the world already knows."""
     addresses = Addresses(owned.place)
-    addresses.replace(owned.ports, owned.floating_ips, owned.gateways)
+    addresses.replace(owned.ports, owned.floating_ips, owned.gateways, owned.borrowed)
     addresses.quota = owned.quota
     view = Picture(addresses)
-    view.offer()
-    view.claim_all(services)
+    view.holdings.offer()
+    view.holdings.claim_all(services)
     return view
 
 

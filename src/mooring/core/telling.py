@@ -23,6 +23,7 @@ WORTH_A_WARNING = {
     Reason.CLIENT_HIDDEN.value,
     Reason.NETWORK_POLICY.value,
     Reason.ADDRESS_RETIRED.value,
+    Reason.ADDRESS_UNMARKED.value,
     Reason.GATEWAY_REFUSES.value,
     Reason.BAD_ANNOTATION.value,
     Reason.WISH_REFUSED.value,

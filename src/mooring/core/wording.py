@@ -1,6 +1,6 @@
 """Steps in words: for one line of a log, and for `mooring plan`."""
 
-from mooring.core.cleaning import CleaningStep, Doom, Label, Pair, Remove, Rescue, Unpair
+from mooring.core.cleaning import CleaningStep, Doom, GiveBack, Label, Pair, Remove, Rescue, Unpair
 from mooring.core.security_group import CloseRules, GroupStep, Guard, MakeGroup, OpenRules, RemoveGroup
 from mooring.model import steps
 from mooring.model.cloud import FloatingIp, Port
@@ -28,6 +28,7 @@ PHRASES: dict[type[AnyStep], tuple[str, str]] = {
     Doom: ("tagged as going", "tag it as going, because nobody needs it"),
     Rescue: ("kept after all", "keep it after all"),
     Remove: ("deleted", "delete it"),
+    GiveBack: ("given back", "give it back: without our mark, and on no port of ours"),
     MakeGroup: ("security group made", "make a security group for the gateways"),
     OpenRules: ("security group opened", "let more through the gateways' security group"),
     CloseRules: ("security group closed", "let less through the gateways' security group"),

@@ -93,7 +93,7 @@ class Services(Struct, frozen=True, forbid_unknown_fields=True):
         bool,
         Meta(
             description="Whether Services without a class are served too. Only where nobody else serves them, such as "
-            "a cloud controller manager.",
+            "a cloud controller manager. Where it is unset again, those that are served stay so, until they opt out.",
             extra={"allowed": "true, false"},
         ),
     ] = False

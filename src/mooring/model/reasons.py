@@ -23,6 +23,7 @@ class Reason(enum.Enum):
     ALLOCATED = "Allocated"
     SHARING_KEY = "SharingKey"
     ADDRESS_RETIRED = "AddressRetired"
+    ADDRESS_UNMARKED = "AddressUnmarked"
     NO_ADDRESS_YET = "NoAddressYet"
     PORT_TAKEN = "PortTaken"
     WISH_REFUSED = "WishRefused"

@@ -235,7 +235,8 @@ class OrphanReport(Struct, frozen=True):
     """Something in OpenStack that bears Mooring's mark, of the cluster with this identity.
 
     `going`: it bears the tag that says that it goes. `held_back`: it does not before a person says so, because it is
-    one of too many at once. `shown_by`: Services that show its address to the world.
+    one of too many at once. `shown_by`: Services that show its address to the world. `in_use_on`: the port of somebody
+    else that it is on; it stays there, and is given back.
     """
 
     kind: Literal["port", "floating IP"]
@@ -246,6 +247,7 @@ class OrphanReport(Struct, frozen=True):
     going: bool = False
     shown_by: tuple[str, ...] = ()
     held_back: bool = False
+    in_use_on: str = ""
 
 
 class EntryReport(Struct, frozen=True):
