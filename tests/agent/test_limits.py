@@ -276,7 +276,7 @@ def test_ten_thousand_services_with_a_hundred_endpoints_are_taken(certificates: 
     whole = msgspec.json.encode(gateway_document.document(forwards, epoch=1, generation=1, seed=7))
 
     async def scene() -> None:
-        async with limited(certificates) as agent, client(certificates) as session:
+        async with limited(certificates, slowest=SLOWEST) as agent, client(certificates) as session:
             begin = time.monotonic()
             async with session.put(f"{agent.url}/v1/document", data=io.BytesIO(whole)) as response:
                 assert response.status == 200

@@ -366,7 +366,7 @@ MUTANTS = (
     Bug(
         "rest, remade",
         "a gateway whose port was made anew may never use the addresses again",
-        ((LEADER, "            self._outdated()\n", ""),),
+        (("controller/controller.py", "outdated=self._outdated.set,", "outdated=lambda: None,"),),
         where="gateway-remade",
     ),
     Bug(
@@ -534,7 +534,7 @@ MUTANTS = (
         (
             (
                 "core/roster.py",
-                "    return taken_over and not (live(conduct, now=now) and conduct.vrrp in MAY_HOLD)",
+                "    return taken_over and (away or not live(conduct, now=now))",
                 "    return True",
             ),
         ),

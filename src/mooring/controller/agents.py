@@ -127,7 +127,7 @@ class Agents:
     def _standing(self, gateway: Gateway) -> tuple[object, ...]:
         """What Services may wait for, or have to say."""
         obeys = roster.obeys(gateway.conduct, now=asyncio.get_running_loop().time())
-        return gateway.is_live(), obeys, gateway.state.vrrp, gateway.state.silent
+        return gateway.is_live(), obeys, gateway.state.vrrp, gateway.state.drained, gateway.state.silent
 
     def _pass_on(self, gateway: Gateway, tasks: asyncio.TaskGroup) -> None:
         """Let others know of its clients, without holding up its heartbeats."""

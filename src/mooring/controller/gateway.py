@@ -62,7 +62,9 @@ class Gateway(Struct):
 
     @property
     def conduct(self) -> Conduct:
-        return Conduct(self.state.vrrp, self.failing_since, self.refusing_since, self.leaves)
+        return Conduct(
+            self.state.vrrp, self.failing_since, self.refusing_since, leaves=self.leaves, drained=self.state.drained
+        )
 
     def is_live(self) -> bool:
         return self.answers or roster.live(self.conduct, now=asyncio.get_running_loop().time())

@@ -11,15 +11,17 @@ yes   not for longer            no                       no: it gives way by its
 yes   not for longer            yes                      yes: packets go there
 
 Those that were given the right to use addresses are written down before they are given it, so that a later leader, with
-another configuration, knows whom to take it from. One that leaves is let go when it no longer holds the addresses and
-one that stays does:
+another configuration, knows whom to take it from. One that leaves is let go when it cannot come to hold the addresses
+any more and one that stays holds them:
 
-it is live  it holds them     one that stays holds them  ->  let go
-----------  ----------------  -------------------------      ------
--           -                 no                             no
-yes         yes, or unknown   yes                            no
-yes         no                yes                            yes
-no          -                 yes                            yes
+it is live  it holds them     it gives way  one that stays holds them  ->  let go
+----------  ----------------  ------------  -------------------------      ------
+-           -                 -             no                             no
+yes         yes, or unknown   -             yes                            no
+yes         no, as a backup   no            yes                            no: it is the next to hold them
+yes         no, as a backup   yes           yes                            yes
+yes         no, it is off     -             yes                            yes
+no          -                 -             yes                            yes
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -32,7 +34,7 @@ from mooring.model.cloud import PortId
 from mooring.model.gateway import Vrrp
 
 GRACE = 3.0
-MAY_HOLD = frozenset({Vrrp.MASTER, Vrrp.UNKNOWN})
+OFF = frozenset({Vrrp.FAULT, Vrrp.STOPPED})
 
 
 class Member(Struct, frozen=True):
@@ -51,12 +53,16 @@ DISPUTED = frozenset({("", "", 0)})
 
 
 class Conduct(Struct, frozen=True):
-    """How a gateway behaves: since when it does not answer, since when it does not do what it is told."""
+    """How a gateway behaves: since when it does not answer, since when it does not do what it is told.
+
+    `drained`: it says that it gives way to others.
+    """
 
     vrrp: Vrrp = Vrrp.UNKNOWN
     failing_since: float | None = None
     refusing_since: float | None = None
     leaves: bool = False
+    drained: bool = False
 
 
 def live(conduct: Conduct, *, now: float) -> bool:
@@ -77,7 +83,8 @@ def obeys(conduct: Conduct, *, now: float) -> bool:
 def let_go(conduct: Conduct, others: Iterable[Conduct], *, now: float) -> bool:
     """Whether one that leaves may be let go."""
     taken_over = any(each.vrrp is Vrrp.MASTER and not each.leaves and live(each, now=now) for each in others)
-    return taken_over and not (live(conduct, now=now) and conduct.vrrp in MAY_HOLD)
+    away = conduct.vrrp in OFF or (conduct.vrrp is Vrrp.BACKUP and conduct.drained)
+    return taken_over and (away or not live(conduct, now=now))
 
 
 def _recent(since: float | None, now: float) -> bool:
