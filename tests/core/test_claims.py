@@ -52,8 +52,8 @@ def served(given: Service, managed: str = "true", shown: str = "203.0.113.5") ->
         (served(service(backend="gateway")), NOT_CLAIMED, None),
         (served(service(backend="octavia")), NOT_CLAIMED, Reason.OTHER_CLASS),
         (served(service("example.org/other")), NOT_CLAIMED, Reason.OTHER_CLASS),
-        (served(service(), managed="false"), NOT_CLAIMED, Reason.OTHER_CLASS),
-        (served(service(), shown=""), NOT_CLAIMED, Reason.OTHER_CLASS),
+        (served(service(), managed="false"), NOT_CLAIMED, Reason.OPTED_OUT),
+        (served(service(), shown=""), NOT_CLAIMED, None),
         (served(service(type="ClusterIP")), NOT_CLAIMED, Reason.NOT_LOAD_BALANCER),
     ],
 )

@@ -68,7 +68,7 @@ def test_what_goes_already_is_told_and_not_tagged_again(survey: Survey) -> None:
 
 
 def test_what_a_service_shows_is_never_tagged(survey: Survey) -> None:
-    """Somebody took all annotations away: nothing is left. Somebody took the class away, too: who knows what for."""
+    """Somebody took all annotations away: nothing is left. Of another class: who knows what for."""
     bare = tuple(
         msgspec.structs.replace(each, metadata=msgspec.structs.replace(each.metadata, annotations={}))
         for each in survey.sights.services
@@ -76,7 +76,8 @@ def test_what_a_service_shows_is_never_tagged(survey: Survey) -> None:
     replaced = orphans.orphans(changed(survey, services=bare))
     assert [each.id for each in replaced.orphans] == [each.id for each in orphans.orphans(survey).orphans]
     strange = tuple(
-        msgspec.structs.replace(each, spec=msgspec.structs.replace(each.spec, load_balancer_class="")) for each in bare
+        msgspec.structs.replace(each, spec=msgspec.structs.replace(each.spec, load_balancer_class="example.org/other"))
+        for each in bare
     )
     found = changed(survey, services=strange)
     report = orphans.orphans(found)

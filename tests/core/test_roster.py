@@ -104,6 +104,12 @@ def test_who_is_drained_stays_so_by_another_name(drained: set[str], expected: se
     assert roster.renamed(drained, recorded, WANTED) == expected
 
 
+@pytest.mark.parametrize(("drained", "expected"), [("gw1", "gw2"), ("gw2", "gw1")])
+def test_who_is_drained_stays_so_when_names_are_swapped(drained: str, expected: str) -> None:
+    swapped = {"gw1": WANTED["gw2"], "gw2": WANTED["gw1"]}
+    assert roster.renamed({drained}, swapped, WANTED) == {expected}
+
+
 PLACES = st.frozensets(st.tuples(st.sampled_from(("10.0.0.5", "10.0.0.6")), st.just("TCP"), st.integers(1, 3)))
 HELD = st.lists(st.dictionaries(st.sampled_from("abcd"), PLACES), min_size=1, max_size=3)
 

@@ -116,23 +116,6 @@ async def test_a_nudge_ends_no_wait_after_a_failure(queue: WorkQueue[str]) -> No
 
 
 @in_loop
-async def test_what_was_given_up_comes_back_when_it_is_added_and_by_no_nudge(queue: WorkQueue[str]) -> None:
-    queue.add("a")
-    queue.given_up(await queue.get())
-    queue.nudge("a")
-    assert len(queue) == 0
-    assert queue.only("b"), "nothing is to come"
-    queue.add("a")
-    queue.done(await queue.get())
-    queue.nudge("a")
-    assert len(queue) == 1
-    queue.given_up(await queue.get())
-    queue.forget("a")
-    queue.nudge("a")
-    assert len(queue) == 1, "it is another one by this name"
-
-
-@in_loop
 async def test_the_sooner_of_two_times_counts(queue: WorkQueue[str]) -> None:
     queue.add_after("a", 5.0)
     queue.add_after("a", 2.0)

@@ -25,7 +25,11 @@ GRACE = 3.0
 
 
 def s1_one_owner(truth: Truth, effect: Effect) -> Iterator[str]:
-    """No two Services on one (address, protocol, port)."""
+    """No two Services on one (address, protocol, port): at no gateway, and by no status that a controller writes."""
+    for service in _published_now(effect) if effect.process is not None else ():
+        for another in truth.services.values():
+            if another.name != service.name and (both := _given(service, truth) & _given(another, truth)):
+                yield f"{service.name} is published at {sorted(both)}, which {another.name} shows"
     gateway = truth.gateways.get(effect.server)
     if gateway is None:
         return
@@ -34,6 +38,15 @@ def s1_one_owner(truth: Truth, effect: Effect) -> Iterator[str]:
         other = owners.setdefault((each.address, each.protocol, each.port), each.service)
         if other != each.service:
             yield f"{each.address} {each.protocol} {each.port} belongs to {other} and to {each.service}"
+
+
+def _given(service: Service, truth: Truth) -> set[tuple[str, str, int]]:
+    """Where it says that it is reached, and is, of what it still wants. Who moves what is on its port, moves it."""
+    wanted = {(each.protocol, each.port) for each in service.spec.ports}
+    reached = {wants.public(truth, each) for each in wants.ports_of(service)}
+    shown = [each for each in service.status.load_balancer.ingress if each.ip in reached]
+    every = ((each.ip, key.protocol, key.port) for each in shown for key in each.ports)
+    return {each for each in every if each[1:] in wanted}
 
 
 def one_group(truth: Truth, effect: Effect) -> Iterator[str]:

@@ -156,6 +156,12 @@ class User:
         """An operator puts other security groups on a gateway's port."""
         self._operate("PUT", f"ports/{gateway}", {"port": {"security_groups": groups}})
 
+    def put_pairs(self, gateway: PortId, *addresses: str) -> None:
+        """Somebody's tool gives a gateway's port the list that it knows of."""
+        self._world.truth.pairs_taken = True
+        pairs = [{"ip_address": each} for each in addresses]
+        self._operate("PUT", f"ports/{gateway}", {"port": {"allowed_address_pairs": pairs}})
+
     def limit(self, **quota: int) -> None:
         """An operator changes what the controllers' project may have."""
         port = self._world.truth.ports[self._world.place.gateways[0]]
@@ -283,6 +289,10 @@ class User:
         """Ask for an address, or for none."""
         self._patch(name, {"spec": {"loadBalancerIP": address or None}})
 
+    def change(self, name: str, **spec: Any) -> None:  # noqa: ANN401 - as JSON has it
+        """Its owner wants something else."""
+        self._patch(name, {"spec": spec})
+
     def families(self, name: str, *families: str) -> None:
         """Want addresses of other families."""
         policy = "SingleStack" if len(families) == 1 else "RequireDualStack"
@@ -343,6 +353,10 @@ class User:
         """`kubectl replace` by a file that has nothing of ours: marks and finalizers are gone, the status is not."""
         ours = {"annotations": {names.MANAGED: None, names.PORT: None}, "finalizers": None}
         self._patch(name, {"metadata": ours})
+
+    def wipe_status(self, name: str) -> None:
+        """Somebody takes away what it shows."""
+        self._do("PATCH", f"{_service(name)}/status", {"status": {"loadBalancer": {"ingress": None}}})
 
     def set_status(self, name: str, address: str) -> None:
         """Somebody else gives it an address."""

@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from mooring.cloud.api import Cloud
+from mooring.cloud.kinds import PORTS
 from mooring.cloud.twin import neutron
 from mooring.cloud.twin.neutron import NeutronTwin
 from mooring.cloud.twin.state import Caller
@@ -40,6 +41,7 @@ from mooring.model.kubernetes import Name
 from mooring.model.reports import UninstallReport
 from mooring.wire.calls import CountedCalls
 from mooring.wire.http import Request, Response
+from mooring.wire.patient import PatientSender
 from tests.silent import hearing
 from tests.simulation import properties, rest, wants
 from tests.simulation.faults import Fault
@@ -110,11 +112,13 @@ class World:
         group: bool = False,
         pairs: int = 0,
         observes: bool = False,
+        ids: Iterator[str] | None = None,
     ) -> None:
         """`hit`: the only servers at which something goes wrong; without it, all.
 
         `group`: whether the security group on the gateways' ports is the controllers' to keep; `pairs`: how many
-        address pairs they are told that a port may have. `observes`: the controllers are configured to observe.
+        address pairs they are told that a port may have. `observes`: the controllers are configured to observe. `ids`:
+        of what is made in Neutron; without it, each is greater than the one before.
         """
         self.loop = new_loop()
         self.chance = random.Random(f"world {seed}")  # noqa: S311 - it has to be repeatable
@@ -138,7 +142,7 @@ class World:
         self.elects = False
         """Whether VRRP moves the addresses by itself; else each gateway is what a test says."""
         self.kube = KubeTwin(self.clock)
-        self.neutron = NeutronTwin(neutron.counted_ids(), self.loop.time)
+        self.neutron = NeutronTwin(ids or neutron.counted_ids(), self.loop.time)
         self._log = hearing("defect", self._defect)
         self.account = MEMBER
         """As whom Neutron takes the controllers."""
@@ -282,7 +286,7 @@ class World:
             self.place,
             self.members,
             process.name,
-            find=self._find,
+            find=functools.partial(self._find, outside),
             clock=self.clock,
             chance=random.Random(f"controller {self._lives}"),  # noqa: S311
             times=TIMES,
@@ -294,11 +298,15 @@ class World:
         self._controllers[name] = controller
         process.adopt(self.loop.create_task(controller.run(), context=context))
 
-    async def _find(self) -> tuple[Place, Roster]:
-        """What the configuration names, by names."""
-        await asyncio.sleep(self.latency())
-        self.members = {name: Member(name, self.truth.gateway_ports[name]) for name in self.members}
-        return self.place, self.members
+    async def _find(self, outside: Outside) -> tuple[Place, Roster]:
+        """What the configuration names, by calls as a controller makes them: one gateway after the other."""
+        cloud = Cloud(PatientSender(outside.cloud, outside.cloud_calls))
+        members = dict(self.members)
+        for name in self.members:
+            for each in await cloud.list(PORTS, name=name):
+                members[name] = Member(name, each.id)
+        self.members = members
+        return self.place, members
 
     async def uninstall(self, *, keep: bool = False) -> None:
         """An operator ends all controllers, and has everything removed, again and again until there is nothing to do.

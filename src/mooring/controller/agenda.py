@@ -17,6 +17,7 @@ from mooring.model.cloud import PortId
 from mooring.model.gateway import Probes
 from mooring.model.kubernetes import EndpointSlice, Name, NetworkPolicy, Node, Service
 from mooring.model.reasons import Reason, Trouble
+from mooring.model.steps import Step
 
 LONGEST_PUSH_RETRY = 1.0
 
@@ -56,8 +57,8 @@ class Agenda:
         self.wishing: set[Name] = set()
         """For an address that cannot be had now."""
         self.troubles: dict[Name, Trouble] = {}
-        self.let_go: set[PortId] = set()
-        """What Services that are there have named and name no more: that it goes is meant."""
+        self.given_up: dict[Name, Step] = {}
+        """What was refused, and is not tried again before something has changed that it may be due to."""
         self._followed = followed
         self._picture = picture
         self._times = times
@@ -82,17 +83,25 @@ class Agenda:
         ]
 
     def look_at_all(self) -> None:
+        """And try again what was given up."""
+        self.given_up.clear()
         for service in self._followed.services.all():
             self.queue.add(service.name)
+
+    def _try_again(self, name: Name) -> None:
+        self.given_up.pop(name, None)
+        self.queue.add(name)
 
     def audit_soon(self) -> None:
         self.queue.add_after(Chore.AUDIT, self._times.clean_up)
 
-    def let_in(self, name: Name) -> None:
-        """A Service's packets come through: that they do not need not be said any more."""
+    def let_in(self, name: Name) -> bool:
+        """A Service's packets come through. Whether it was said that they do not, which need not be said any more."""
         trouble = self.troubles.get(name)
-        if trouble is not None and trouble.reason is Reason.NOT_LET_IN:
-            del self.troubles[name]
+        if trouble is None or trouble.reason is not Reason.NOT_LET_IN:
+            return False
+        del self.troubles[name]
+        return True
 
     def tell_gateways(self) -> None:
         self.pushes.add(Chore.PUSH)
@@ -115,12 +124,12 @@ class Agenda:
         """A Service is not as it was."""
         if after is not None:
             self._picture.holdings.claim(after)
-            (self.queue.nudge if before is not None and _only_told(before, after) else self.queue.add)(after.name)
+            (self.queue.nudge if before is not None and _only_told(before, after) else self._try_again)(after.name)
             if before is not None and _wishes(before) != _wishes(after) and self._mapped(after):
                 self.tell_gateways()  # such as of who may call it
         elif before is not None:
             self._picture.release(before.name)
-            self.queue.forget(before.name)
+            self.given_up.pop(before.name, None)
             self.troubles.pop(before.name, None)
             self.wishing.discard(before.name)
             if self._ports_of(before):
@@ -130,14 +139,11 @@ class Agenda:
     def _freed(self, before: Service | None, after: Service | None) -> None:
         """What a Service had and has no more is there for those who wait for it; nobody may need it any more."""
         had, has = (frozenset(self._ports_of(each)) for each in (before, after))
-        self.let_go -= has  # who takes it again may lose it again, and that is another matter
         same = before is not None and after is not None and shares.keys(before) == shares.keys(after)
         if had.isdisjoint(self._picture.addresses.ports) or (same and had == has):
             return
         for name in sorted(self.wishing.union(self.troubles)):
-            self.queue.add(name)
-        if before is not None and after is not None and not _went_back(before, after):
-            self.let_go |= had - has
+            self._try_again(name)
         if had - has - self._picture.holdings.used():
             self.audit_soon()
 
@@ -185,11 +191,6 @@ class Agenda:
         for service in self._followed.services.all():
             if service.metadata.namespace == namespace and self._mapped(service):
                 self.queue.add(service.name)
-
-
-def _went_back(before: Service, after: Service) -> bool:
-    """The API server was restored from a backup: what a Service had since then, nobody let go."""
-    return int(after.metadata.resource_version) < int(before.metadata.resource_version)
 
 
 def _only_told(before: Service, after: Service) -> bool:

@@ -126,6 +126,7 @@ class Controller:
             Store(),
             Store({BY_NAMESPACE: _namespace_of}),
         )
+        followed.services.listen(followed.let_go.see)
         api = Api(self._outside.patient().kube)
         self._reflectors = (
             Reflector(api, SERVICES, followed.services, chance, trouble=self._trouble("following Services")),
@@ -156,8 +157,10 @@ class Controller:
         """Go on with other gateways, or another place. A term under way begins its work anew, and stays.
 
         Who is not to act any more writes nothing from now on, its Lease included, which runs out: another one, which
-        may not have read the configuration yet, does not lead before that.
+        may not have read the configuration yet, does not lead before that. What is as it was changes nothing.
         """
+        if (place, gateways, acts) == (self._place, self._gateways, self._stance.acts):
+            return
         self._place, self._gateways = place, gateways
         if acts != self._stance.acts:
             self._stance.acts = acts

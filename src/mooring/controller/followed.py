@@ -2,17 +2,50 @@
 
 from typing import TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, field
 
+from mooring.core import mapping
 from mooring.kube.api import Api
 from mooring.kube.kinds import ENDPOINT_SLICES, NETWORK_POLICIES, NODES, SERVICES, Kind
 from mooring.kube.store import Store
+from mooring.model.cloud import PortId
 from mooring.model.kubernetes import EndpointSlice, Name, NetworkPolicy, Node, Resource, Service
 
 T = TypeVar("T", bound=Resource)
 
 BY_SERVICE = "by service"
 BY_NAMESPACE = "by namespace"
+MOST = 10_000
+"""Ports, of which it is remembered that they were let go."""
+
+
+class LetGo:
+    """Ports that Services which are there have named and name no more: that they go is meant.
+
+    Whoever follows Services has seen it, leading or not. Of very many the latest are remembered.
+    """
+
+    def __init__(self) -> None:
+        self._ports: dict[PortId, None] = {}
+
+    @property
+    def ports(self) -> frozenset[PortId]:
+        return frozenset(self._ports)
+
+    def see(self, before: Service | None, after: Service | None) -> None:
+        """A Service is not as it was."""
+        had, has = (mapping.named_ports(each) if each is not None else () for each in (before, after))
+        for port in has:
+            self._ports.pop(port, None)  # who takes it again may lose it again, and that is another matter
+        if before is not None and after is not None and not _went_back(before, after):
+            self._ports |= dict.fromkeys(each for each in had if each not in has)
+        while len(self._ports) > MOST:
+            del self._ports[next(iter(self._ports))]
+
+
+def _went_back(before: Service, after: Service) -> bool:
+    """The API server was restored from a backup: what a Service had since then, nobody let go."""
+    return int(after.metadata.resource_version) < int(before.metadata.resource_version)
 
 
 class Followed(Struct, frozen=True):
@@ -20,6 +53,7 @@ class Followed(Struct, frozen=True):
     slices: Store[EndpointSlice]
     nodes: Store[Node]
     policies: Store[NetworkPolicy]
+    let_go: LetGo = field(default_factory=LetGo)
 
     @property
     def complete(self) -> bool:

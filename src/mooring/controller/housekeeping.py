@@ -8,13 +8,13 @@ from mooring.cloud import errors
 from mooring.cloud.errors import CloudError
 from mooring.controller.ports import Ports
 from mooring.core import cleaning, wording
-from mooring.core.cleaning import CleaningStep, Remove, Unpair
+from mooring.core.cleaning import CleaningStep, Doom, Remove, Unpair
 from mooring.core.picture import Picture
 from mooring.model.cloud import PortId
 
 ALONE = (
     *(errors.Conflict, errors.QuotaExceeded, errors.Forbidden, errors.Refused),
-    *(errors.RevisionMismatch, errors.ServerFault),
+    *(errors.NotFound, errors.RevisionMismatch, errors.ServerFault),
 )
 """What concerns one object: all others can be cared for. What may still be carried out later is none of these."""
 LOOK_AGAIN = 10.0
@@ -61,11 +61,13 @@ class Housekeeping:
         named: frozenset[PortId],
         let_go: frozenset[PortId] = frozenset(),
         *,
+        begun: frozenset[PortId] = frozenset(),
         shown: frozenset[str] = frozenset(),
     ) -> CloudError | None:
         """Put right what is needed, and bring what nobody needs one step further.
 
-        `named`: by Services, just now, and `shown` by them. `let_go`: what Services were seen to have named before.
+        `named`: by Services, just now, and `shown` by them. `begun`: for such as have nothing yet. `let_go`: what
+        Services were seen to have named before.
         Returns why something could not be done. It keeps nothing else from being done: a gateway's list may be full
         until what goes makes room in it, and what cannot be deleted may be in use by others.
         """
@@ -76,6 +78,7 @@ class Housekeeping:
             addresses.ports.values(),
             addresses.floating_ips.values(),
             self._picture.holdings.used() | named,
+            begun=begun,
             gateways=addresses.gateways.values(),
             former=addresses.former,
             released=addresses.released,
@@ -107,12 +110,11 @@ class Housekeeping:
                 failed[step] = error
                 if not isinstance(error, ALONE):
                     self._unanswered |= {cleaning.concerns(step)}
-                    if isinstance(step, Unpair):
-                        raise  # it may come when the address has been given again: it is asked for anew before that
                     break
             else:
                 self._unanswered -= {cleaning.concerns(step)}
                 self._log.info(wording.done(step), **wording.details(step))
+        self._ports.in_doubt = self._unanswered.intersection(each.gateway for each in steps if isinstance(each, Unpair))
         return next(iter(failed.values()), None)
 
     def _allowed(self, steps: tuple[CleaningStep, ...], let_go: frozenset[PortId]) -> list[CleaningStep]:
@@ -122,7 +124,8 @@ class Housekeeping:
         if held_back and self.held_back != len(held_back):
             self._log.warning(wording.HELD_BACK, objects=len(held_back), of=ours, go="mooring orphans --delete")
         self.held_back = len(held_back)
-        return [each for each in steps if each not in held_back]
+        stay = {cleaning.concerns(each) for each in held_back}
+        return [each for each in steps if not (isinstance(each, Doom) and cleaning.concerns(each) in stay)]
 
     @property
     def done(self) -> bool:

@@ -36,10 +36,12 @@ from mooring.kube.queue import WorkQueue
 from mooring.kube.recorder import Recorder
 from mooring.model.kubernetes import Name, Service
 from mooring.model.reasons import Trouble
-from mooring.model.steps import Annotate, MakePort, Push, Rest, Step, Tell
+from mooring.model.steps import Annotate, MakePort, Publish, Push, Rest, Step, Tell
 
 BEGIN_AGAIN = 5.0
 """Nothing else is done before the beginning has succeeded: it does not wait for long."""
+COMES_IN = (Push, Publish, Rest)
+"""What is done for a Service whose packets come: before that they are let in."""
 PASSING = 10.0
 """What passes by itself is worth telling only when it lasts, in seconds."""
 
@@ -158,7 +160,7 @@ class Leader:
     def _failed(self, queue: WorkQueue[Item], item: Item, error: Exception) -> None:
         """It comes back by itself, or with the next audit where it is of no use to try earlier."""
         if isinstance(item, Name) and isinstance(error, troubles.HOPELESS):
-            queue.given_up(item)
+            queue.done(item)
             self._log.warning("failed", what=_called(item), why=str(error), again="with the next audit")
             return
         delay = queue.failed(item, not_before=getattr(error, "retry_after", None) or 0.0)
@@ -209,32 +211,51 @@ class Leader:
     async def _serve(self, name: Name) -> None:
         while service := self._services.get(name):
             await self._house.look()
-            if await self._security.let_in(service, self._services.all):
-                continue  # it may have changed meanwhile
-            self._agenda.let_in(name)
             seen = self._seen(service)
             (self._agenda.wishing.add if seen.in_vain else self._agenda.wishing.discard)(name)
             step = explaining.decide(seen, self._agenda.troubles.get(name))
-            if isinstance(step, Rest):
-                self._agenda.troubles.pop(name, None)
-                return
-            if isinstance(step, Push):
-                self._wait_for_gateways(service)
+            if isinstance(step, COMES_IN) and await self._let_in(service):
+                continue  # it may have changed meanwhile, or has something else to say
+            if self._waits(service, step):
                 return
             if isinstance(step, IN_CLOUD) and not self._ports.known:
                 await self._house.refresh()
                 continue
-            try:
-                await self._deeds.do(service, step)
-            except errors.Conflict:
-                await self._writes.look_again(service)
-                if self._services.get(name) is service:
-                    raise  # the server has something older, such as from a backup: in vain until we know
-            except errors.NotFound:
-                return  # it is gone; the watch will tell
+            if not await self._do(service, step):
+                return
             self._went_on(name, step)
             if isinstance(step, Annotate):
                 self._tell_winners(service, seen)
+
+    def _waits(self, service: Service, step: Step) -> bool:
+        """Nothing is to be done for it now: all is well, others have their turn, or it was in vain."""
+        if isinstance(step, Rest):
+            self._agenda.troubles.pop(service.name, None)
+            return True
+        if isinstance(step, Push):
+            self._wait_for_gateways(service)
+            return True
+        return step == self._agenda.given_up.get(service.name)
+
+    async def _do(self, service: Service, step: Step) -> bool:
+        """Whether the Service is still there."""
+        try:
+            await self._deeds.do(service, step)
+        except errors.Conflict:
+            await self._writes.look_again(service)
+            if self._services.get(service.name) is service:
+                raise  # the server has something older, such as from a backup: in vain until we know
+        except errors.NotFound:
+            return False  # it is gone; the watch will tell
+        except troubles.HOPELESS:
+            self._agenda.given_up[service.name] = step
+            raise
+        return True
+
+    async def _let_in(self, service: Service) -> bool:
+        """Have its packets come through the security group. Whether that changed something."""
+        opened = await self._security.let_in(service, self._services.all)
+        return self._agenda.let_in(service.name) or opened
 
     def _tell_winners(self, service: Service, seen: Seen) -> None:
         """Who keeps what a Service claimed, and now does not any more, hears of that."""
@@ -246,6 +267,7 @@ class Leader:
     def _went_on(self, name: Name, step: Step) -> None:
         if isinstance(step, MakePort | Annotate):
             self._agenda.troubles.pop(name, None)
+            self._agenda.given_up.pop(name, None)
         if isinstance(step, MakePort):
             self._agenda.audit_soon()  # which puts our tag on it
 
@@ -313,10 +335,12 @@ class Leader:
         services = await self._followed.relist(self._api)
         needed = {port for service in services for port in self._picture.holdings.ports_of(service)}
         needed |= self._picture.asked_for(services)
-        needed |= self._picture.begun_for(each for name in self._agenda.troubles if (each := self._services.get(name)))
+        begun = self._picture.begun_for(each for name in self._agenda.troubles if (each := self._services.get(name)))
         await self._security.audit(services)  # before a new gateway may use addresses, packets can come to it
         shown = mapping.all_shown(services)
-        failed = await self._house.clean_up(frozenset(needed), frozenset(self._agenda.let_go), shown=shown)
+        failed = await self._house.clean_up(
+            frozenset(needed), self._followed.let_go.ports, begun=begun - needed, shown=shown
+        )
         await self._ports.count()
         await self._members.left()
         self._agenda.look_at_all()

@@ -45,9 +45,7 @@ class Members:
         """Write down who there is, before anybody new may use an address."""
         before = roster.load_names(self._term.notes.get(names.DRAINED, ""))
         drained = roster.renamed(before, roster.load(self._term.notes.get(names.GATEWAYS, "")), self._wanted)
-        if drained != before:
-            self._log.info("a drained gateway has another name", before=sorted(before), now=sorted(drained))
-            await self._note(self._term, {names.DRAINED: roster.dump_names(drained)})
+        await self._write_drained(drained)
         await self._write_down()
 
     def drained(self, served: frozenset[str]) -> frozenset[str]:
@@ -66,25 +64,37 @@ class Members:
         return {name: each.port for name, each in self._wanted.items() if each.port not in self._addresses.gateways}
 
     def let_go(self) -> bool:
-        """Let go of those that leave and do not hold the addresses any more. Returns whether there were such."""
-        before = self._addresses.released
+        """Let go of those that leave and do not hold the addresses any more. Returns whether there were such.
+
+        Where only the port of a gateway is another one, it may be that we know the old one still, and that this one is
+        in use: it is let go when all that are wanted are there.
+        """
+        before, absent = self._addresses.released, self.absent()
         for name, member in self.leaving.items():
-            if member.port not in before and self._agents.let_go(name):
+            in_use = absent and not member.agent
+            if member.port not in before and not in_use and self._agents.let_go(name):
                 self._addresses.released |= {member.port}
                 self._log.info("gateway is let go", gateway=name, port=member.port)
         return self._addresses.released != before
 
     async def left(self) -> None:
         """Forget those that were let go and have no address and no security group of ours any more."""
-        gone = [name for name, each in self.leaving.items() if each.port in self._addresses.released]
+        known = self._addresses
+        released = {name: each.port for name, each in self.leaving.items() if each.port in known.released}
+        gone = [name for name, port in released.items() if not known.usable_by(port) and not known.guarded(port)]
         for name in gone:
-            port = self.leaving[name].port
-            if self._addresses.usable_by(port) or self._addresses.guarded(port):
-                continue
             del self.leaving[name]
             self._agents.forget(name)
             self._log.info("gateway is gone", gateway=name)
+        await self._write_drained(roster.load_names(self._term.notes.get(names.DRAINED, "")).difference(gone))
         await self._write_down()
+
+    async def _write_drained(self, drained: frozenset[str]) -> None:
+        """By the names that they have; who is gone is not drained when it comes back."""
+        before = roster.load_names(self._term.notes.get(names.DRAINED, ""))
+        if drained != before:
+            self._log.info("drained gateways", before=sorted(before), now=sorted(drained))
+            await self._note(self._term, {names.DRAINED: roster.dump_names(drained)})
 
     async def _write_down(self) -> None:
         text = roster.dump({**self._wanted, **self.leaving})

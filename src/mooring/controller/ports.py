@@ -10,7 +10,7 @@ from typing import Any
 from mooring.cloud import errors
 from mooring.cloud.api import Cloud
 from mooring.cloud.kinds import FLOATING_IPS, PORTS, Kind
-from mooring.controller import marked
+from mooring.controller import marked, troubles
 from mooring.controller.troubles import NotToBeHad
 from mooring.core import addresses
 from mooring.core.addresses import Addresses, Beside, Origin
@@ -39,6 +39,8 @@ class Ports:
         self._addresses = known
         self.known = False
         """Whether what is known is what Neutron has, as far as we can know."""
+        self.in_doubt: frozenset[str] = frozenset()
+        """Gateways from which a change that was not answered may yet take addresses."""
 
     async def refresh(self) -> None:
         """The gateways' ports, and everything that bears our mark, from three lists. What an operator lists stays.
@@ -67,8 +69,12 @@ class Ports:
     async def make(self, wish: Wish, beside: Beside) -> None:
         """Bring a new address into being, or complete one that was begun. Our mark is in each call that makes.
 
-        The floating IP comes last: who has one is served by gateways that may use the port's address.
+        The floating IP comes last: who has one is served by gateways that may use the port's address. What a change
+        that was not answered may yet take from a gateway is not given again before.
         """
+        if self.in_doubt:
+            told = ", ".join(sorted(self.in_doubt))
+            raise errors.Unreachable(f"update ports: a change of {told} was not answered and may still come")
         self.known = False
         origin, address = self._place.origin(wish), wish.address
         network = origin.floating_network
@@ -106,7 +112,7 @@ class Ports:
         self.known = False
         match step:
             case Pair(gateway, wanted):
-                await self._pair(gateway, add=frozenset(wanted))
+                await self._pair_what_fits(gateway, wanted)
             case Unpair(gateway, unwanted):
                 await self._pair(gateway, remove=frozenset(unwanted))
             case _:
@@ -206,6 +212,16 @@ class Ports:
                     await self._cloud.untag(FLOATING_IPS, floating_ip.id, tag)
             raise
         self._addresses.put(after)
+
+    async def _pair_what_fits(self, gateway: PortId, wanted: tuple[str, ...]) -> None:
+        """All of them, or where its list has no room for all, one after the other for as long as there is some."""
+        try:
+            await self._pair(gateway, add=frozenset(wanted))
+        except errors.Refused as error:
+            if error.type != troubles.PAIRS_EXHAUSTED or len(wanted) == 1:
+                raise
+            for each in wanted:
+                await self._pair(gateway, add=frozenset({each}))
 
     async def _pair(
         self, gateway: PortId, *, add: frozenset[str] = frozenset(), remove: frozenset[str] = frozenset()

@@ -44,11 +44,11 @@ class ServiceWrites:
     async def let_go(self, service: Service) -> None:
         """An opt-out of the owner's stays: only our own "true" is taken off.
 
-        Kubernetes' own finalizer goes with ours; where ours is not, or another class has come, it is somebody else's.
+        Kubernetes' own finalizer goes with ours; where ours is not, another class has come, or somebody else's address
+        is shown still, it is somebody else's.
         """
         managed = {names.MANAGED: None} if service.metadata.annotations.get(names.MANAGED) == "true" else {}
-        theirs = mapping.of_another_class(service) or names.FINALIZER not in service.metadata.finalizers
-        ours = (names.FINALIZER,) if theirs else FINALIZERS
+        ours = (names.FINALIZER,) if mapping.also_held_by_others(service) else FINALIZERS
         finalizers = [each for each in service.metadata.finalizers if each not in ours]
         await self._patch(service, {"metadata": {"annotations": managed, "finalizers": finalizers}})
 

@@ -207,10 +207,14 @@ class Addresses:
 
     def public(self, port: PortId) -> str | None:
         """The address at which a port is reached from outside; None while it is not yet."""
-        found, family = self._by_port.get(port) or self._borrowed.get(port), self.family(port)
+        found, family = self.on(port), self.family(port)
         if found is not None:
             return found.floating_ip_address
         return None if family and self.place.floats(family) else self.address(port)
+
+    def on(self, port: PortId) -> FloatingIp | None:
+        """The one on a port of ours, whosever it is."""
+        return self._by_port.get(port) or self._borrowed.get(port)
 
     def floating_ip(self, port: PortId) -> FloatingIp | None:
         """The one of ours on a port of ours."""
@@ -227,7 +231,7 @@ class Addresses:
 
     def origin(self, port: PortId) -> Origin:
         """Where the address of a port comes from."""
-        found, floating_ip = self.ports.get(port), self._by_port.get(port) or self._borrowed.get(port)
+        found, floating_ip = self.ports.get(port), self.on(port)
         subnet = found.fixed_ips[0].subnet_id if found and found.fixed_ips else NOWHERE
         return Origin(self.family(port) or "", subnet, floating_ip.floating_network_id if floating_ip else None)
 

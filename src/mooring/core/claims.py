@@ -1,12 +1,13 @@
 """Whose a Service of type LoadBalancer is that has no class. Settled once, where Services come in; then all have one.
 
-class    annotation      unclassed are claimed  it is served by us  ->  class
--------  --------------  ---------------------  ------------------      -----
-any      -               -                      -                       the same
-none     none, gateway   yes                    -                       ours
-none     none, gateway   no                     yes                     ours: no configuration takes its address away
-none     none, gateway   no                     no                      none: somebody else's
-none     another         -                      -                       none: somebody else's
+class    annotation      unclassed are claimed  we hold it  ->  class
+-------  --------------  ---------------------  ----------      -----
+any      -               -                      -               the same
+none     none, gateway   yes                    -               ours
+none     none, gateway   no                     yes             ours, until it is let go: no configuration takes an
+                                                                address away
+none     none, gateway   no                     no              none: somebody else's
+none     another         -                      -               none: somebody else's
 
 A word that is no back end at all is a slip on a Service that we hold: it stays ours, and is told so.
 """
@@ -28,16 +29,9 @@ def settled(service: Service, wanted: Services) -> Service:
     spec = service.spec
     if spec.type != "LoadBalancer" or spec.load_balancer_class or other_backend(service):
         return service
-    if not wanted.claim_unclassed and not _served(service):
+    if not wanted.claim_unclassed and names.FINALIZER not in service.metadata.finalizers:
         return service
     return msgspec.structs.replace(service, spec=msgspec.structs.replace(spec, load_balancer_class=names.GATEWAY_CLASS))
-
-
-def _served(service: Service) -> bool:
-    """We hold it, and gave it what it shows: only controllers write a status."""
-    meta = service.metadata
-    held = meta.annotations.get(names.MANAGED) == "true" and names.FINALIZER in meta.finalizers
-    return held and bool(meta.annotations.get(names.PORT)) and bool(service.status.load_balancer.ingress)
 
 
 def other_backend(service: Service) -> str:

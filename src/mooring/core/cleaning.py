@@ -17,7 +17,8 @@ Much at once is held back (`held_back`), until a person has tagged it.
 Our own tag is for people and their filters. What is ours is told by the mark, which was there from the first moment.
 
 The gateways may use the address of every port that is needed, also after somebody took it from their list; a port goes
-only when no gateway may use its address any more, because afterwards nobody knows that the entry was ours. Of a port
+only when no gateway may use its address any more, because afterwards nobody knows that the entry was ours. Where a
+gateway's list has no room for all, as many as fit are in it, those that Services have before those begun. Of a port
 that somebody else deleted, it is known for as long as a leader remembers it (`former`). A gateway that was let go may
 use none of them (`released`).
 
@@ -94,6 +95,7 @@ def steps(  # noqa: PLR0913 - all that there is, who needs it, and since when it
     floating_ips: Iterable[FloatingIp],
     needed: frozenset[PortId],
     *,
+    begun: frozenset[PortId] = frozenset(),
     gateways: Iterable[Port] = (),
     former: frozenset[str] = frozenset(),
     released: frozenset[PortId] = frozenset(),
@@ -103,6 +105,7 @@ def steps(  # noqa: PLR0913 - all that there is, who needs it, and since when it
 ) -> tuple[CleaningStep, ...]:
     """What to do now about each port and floating IP of ours. `tagged_for`: seconds since we first saw its tag.
 
+    `begun`: what is needed too, by those who have nothing yet: the gateways' room is for the others first.
     `shown`: the addresses that Services show. A floating IP that somebody took off its port is needed by who shows it.
     """
     every = tuple(ports)
@@ -111,17 +114,20 @@ def steps(  # noqa: PLR0913 - all that there is, who needs it, and since when it
     def fate(what: Ours, *, stays: bool) -> Fate | None:
         return _step(what, end(what, ids), needed=stays, due=tagged_for.get(what.id, 0.0) >= wait)
 
-    found = [fate(each, stays=each.id in needed) for each in every]
-    found += [fate(each, stays=_is_needed(each, needed, shown)) for each in floating_ips]
+    staying = needed | begun
+    found = [fate(each, stays=each.id in staying) for each in every]
+    found += [fate(each, stays=_is_needed(each, staying, shown)) for each in floating_ips]
     kept = sorted((step for step in found if step is not None), key=_order)
     removed = [step.what for step in kept if isinstance(step, Remove) and isinstance(step.what, Port)]
     unwanted = former.union(each.ip_address for port in removed for each in port.fixed_ips)
-    wanted = frozenset(each.ip_address for port in every if port.id in needed for each in port.fixed_ips)
+    first = frozenset(each.ip_address for port in every if port.id in needed for each in port.fixed_ips)
+    then = frozenset(each.ip_address for port in every if port.id in staying for each in port.fixed_ips) - first
     ours = former.union(each.ip_address for port in every for each in port.fixed_ips)
     ordered = sorted(gateways, key=lambda each: each.id)
     return (
-        *_pairings([each for each in ordered if each.id not in released], wanted, unwanted),
+        *_pairings([each for each in ordered if each.id not in released], first, unwanted),
         *_pairings([each for each in ordered if each.id in released], frozenset(), ours),
+        *_pairings([each for each in ordered if each.id not in released], then, frozenset()),
         *kept,
     )
 

@@ -17,6 +17,10 @@ OURS = frozenset({*names.CONDITIONS, names.SHARED})
 LONGEST = 1024
 FEW = 3
 KEEPS = ". It keeps "
+SEE_PROJECT = (
+    "See that the controller's OpenStack user is of the right project. If the ports were really deleted, clear "
+    "status.loadBalancer of the Services, and they get other addresses"
+)
 
 FIXES = {
     Reason.WISH_REFUSED: "Ask for another address or for none, or free that one",
@@ -105,6 +109,9 @@ def _accepted(seen: Seen) -> Verdict:
         return _refused(service, reason)
     if mapping.foreign(seen):
         shown = ", ".join(each.ip or each.hostname for each in service.status.load_balancer.ingress)
+        if seen.many_lost:
+            fact = f"It shows {shown}, and its port is gone, as are many at once: nothing is done about that"
+            return _ill(Reason.PORTS_LOST, fact, SEE_PROJECT)
         fact = f"It shows {shown}, which somebody else gave it"
         return _ill(Reason.FOREIGN_ADDRESS, fact, "Find who serves it, or clear status.loadBalancer if nobody does")
     if unknown := annotations.unknown(service):

@@ -50,7 +50,7 @@ def not_allowed(
     others = sorted(each for each in beside if each.namespace != name.namespace)
     if others:
         return Refused(f"It asks for {wish.address}, which carries {others[0]} of another namespace", ASK_FOR_ANOTHER)
-    kept = port is not None and place.wishes == "own" and keeping.for_others(known.floating_ip(port), name.namespace)
+    kept = port is not None and place.wishes == "own" and keeping.for_others(known.on(port), name.namespace)
     fact = f"It asks for {wish.address}, which is kept for Services of another namespace"
     return Refused(fact, ASK_FOR_ANOTHER) if kept else None
 

@@ -43,8 +43,8 @@ class Holdings:
         for port in sorted(self.offered.difference(usable)):
             self._allocations.withdraw(port)
         for port in usable:
-            kept = keeping.kept(self.addresses.floating_ip(port))
-            self._allocations.offer(port, self.addresses.origin(port), reserved=kept)
+            reserved = keeping.kept(self.addresses.on(port)) or self.addresses.borrowed(port) is not None
+            self._allocations.offer(port, self.addresses.origin(port), reserved=reserved)
         self.offered = frozenset(usable)
         self._follow()
         self._withhold()
@@ -61,12 +61,12 @@ class Holdings:
     def _withhold(self) -> None:
         """What is kept for others is let go of by who named it before anybody knew that, and was not given it."""
         for port in self.offered:
-            for name in self._allocations.owners(port) if keeping.kept(self.addresses.floating_ip(port)) else ():
+            for name in self._allocations.owners(port) if keeping.kept(self.addresses.on(port)) else ():
                 if self._kept_for_others(port, name.namespace) and not self._was_given(name, port):
-                    self._allocations.release(name)
+                    self._allocations.move(name, [each for each in self._allocations.ports_of(name) if each != port])
 
     def _kept_for_others(self, port: PortId, namespace: str) -> bool:
-        return keeping.for_others(self.addresses.floating_ip(port), namespace)
+        return keeping.for_others(self.addresses.on(port), namespace)
 
     def claim(self, service: Service) -> None:
         """Take in what a Service says of itself."""

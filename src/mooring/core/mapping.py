@@ -110,6 +110,8 @@ class Seen(Struct, frozen=True):
     """A port of it has an endpoint to send packets to."""
     remarks: tuple[Verdict, ...] = ()
     """What else is to be told of where its packets go."""
+    many_lost: bool = False
+    """Its port is gone, as are so many at once that it is rather something else that is seen."""
     ip_mode: str = "Proxy"
     """What its status is to say beside its address: where Proxy, who is in the cluster goes by the gateways too."""
 
@@ -169,6 +171,12 @@ def of_another_class(service: Service) -> bool:
 def can_be_managed(service: Service) -> bool:
     """Ours by its class, not going away, and its owner has not opted out."""
     return why_not(service) is None
+
+
+def also_held_by_others(service: Service) -> bool:
+    """Whether Kubernetes' own finalizer on it is another controller's, when we let go of it."""
+    named = of_another_class(service) and bool(service.spec.load_balancer_class)
+    return named or names.FINALIZER not in service.metadata.finalizers or bool(_shown(service))
 
 
 def addressed_to_us(service: Service) -> bool:

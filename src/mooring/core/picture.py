@@ -89,7 +89,8 @@ class Picture:
             service,
             self._legs(service),
             port_is_ours=any(port in self.addresses.ports for port in mapping.named_ports(service)),
-            shows_ours=self._lost(service)
+            many_lost=self._lost(service) and self._many_lost(),
+            shows_ours=(self._lost(service) and not self._many_lost())
             or mapping.says_retired(service)
             or any(self.addresses.is_public(each.ip) for each in service.status.load_balancer.ingress),
             served=gateways.serve(service, wanted),
@@ -109,16 +110,15 @@ class Picture:
         )
 
     def _lost(self, service: Service) -> bool:
-        """Whether the ports that we gave it are gone, so that what it shows is nobody's any more.
-
-        If so many are gone at once, it is rather that we are shown something else: another project, another cluster.
-        """
+        """Whether the ports that we gave it are gone, so that what it shows is nobody's any more."""
         named, known = mapping.named_ports(service), self.addresses.ports.keys()
-        if not named or not mapping.bound(service) or not known.isdisjoint(named):
-            return False
+        return bool(named) and mapping.bound(service) and known.isdisjoint(named)
+
+    def _many_lost(self) -> bool:
+        """If so many are gone at once, it is rather that we are shown something else: another project, or cluster."""
         used = self.holdings.used()
-        gone = used - known
-        return len(gone) <= cleaning.MOST or len(gone) <= cleaning.SHARE * len(used)
+        gone = used - self.addresses.ports.keys()
+        return len(gone) > cleaning.MOST and len(gone) > cleaning.SHARE * len(used)
 
     def _legs(self, service: Service) -> tuple[Leg, ...]:
         hopeless, named = self._hopeless(service), self._named(service)
@@ -152,6 +152,7 @@ class Picture:
         asked = known.reached_at(wish.address) if wish.address else None
         candidate = None if fits else self._candidate(service, wish, asked)
         taken = self._taken(service, asked) if asked else None if fits or candidate else grants.not_listed(known, wish)
+        denied = hopeless or self.holdings.not_allowed(service, wish) or taken
         return Leg(
             wish,
             port,
@@ -161,11 +162,11 @@ class Picture:
             address=(known.public(port) or "") if port else "",
             inner=(known.address(port) or "") if port else "",
             rival=self.holdings.rival(service, port) if port else None,
-            denied=hopeless or self.holdings.not_allowed(service, wish) or taken,
+            denied=denied,
             to_keep=self._to_keep(service, port) if port and wishes.keeps(service) else None,
             not_to_keep=self._not_to_keep(service, port) if port and wishes.keeps_no_more(service) else None,
             taken_off=self._taken_off(service, port) if port and not fits else None,
-            lost=self._lost_address(service, wish) if port is None else "",
+            lost=self._lost_address(service, wish, in_vain=denied is not None) if port is None else "",
             refused=hopeless if fits else None,
             retired=port is not None and known.retired(port),
             unmarked=known.place.mark if port and known.borrowed(port) else "",
@@ -182,19 +183,23 @@ class Picture:
         return found.id if found and alone and keeping.for_nobody_else(found, service.metadata.namespace) else None
 
     def _taken_off(self, service: Service, port: PortId) -> FloatingIpId | None:
-        """The floating IP that belongs on its port, by what it shows."""
-        known = self.addresses
+        """The floating IP that belongs on its port, by what those show who have it."""
+        known, showing = self.addresses, self.holdings.showing
         unreached = mapping.bound(service) and port in known.ports and known.public(port) is None
         if not unreached or not self.holdings.undisputed(service, port):
             return None
-        return known.taken_off(each.ip for each in service.status.load_balancer.ingress)
+        return known.taken_off(each for name in sorted(self.holdings.owners(port)) for each in showing.of(name))
 
-    def _lost_address(self, service: Service, wish: Wish) -> str:
-        """The address that it shows, whose floating IP is there and whose port is gone."""
+    def _lost_address(self, service: Service, wish: Wish, *, in_vain: bool) -> str:
+        """The address that it shows, whose floating IP is there and whose port is gone.
+
+        Who asks for another one, and not in vain, gets that.
+        """
         known, shown = self.addresses, [each.ip for each in service.status.load_balancer.ingress]
         found = known.taken_off(shown) if mapping.bound(service) and mapping.named_ports(service) else None
         address = known.floating_ips[found].floating_ip_address if found else ""
-        return address if wish.family == wishes.family_of(address) and wish.address in {"", address} else ""
+        wanted = in_vain or wish.address in {"", address}
+        return address if wanted and wish.family == wishes.family_of(address) else ""
 
     def beside(self, service: Service) -> Beside:
         """What is others' when an address is made for a Service."""

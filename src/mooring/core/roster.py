@@ -161,8 +161,8 @@ def cannot_drain(
 def renamed(drained: Iterable[str], recorded: Roster, wanted: Roster) -> frozenset[str]:
     """Whom a person has drained, by the names that they have now: a gateway is known by its port."""
     now = {each.port: name for name, each in wanted.items()}
-    gone = {name: each.port for name, each in recorded.items() if name not in wanted}
-    return frozenset(now.get(gone[name], name) if name in gone else name for name in drained)
+    ports = {name: each.port for name, each in recorded.items()}
+    return frozenset(now.get(ports[name], name) if name in ports else name for name in drained)
 
 
 def dump(roster: Roster) -> str:

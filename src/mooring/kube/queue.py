@@ -1,7 +1,7 @@
 """What is to be looked at next. Items are names, never events: however often a thing changes, it is looked at once.
 
 An item that is being worked on and is added meanwhile comes back when the work ends. A failure comes back later and
-later, or not before it is added again (`given_up`); "again after" is no failure and starts nothing that grows.
+later; "again after" is no failure and starts nothing that grows.
 """
 
 import asyncio
@@ -25,7 +25,6 @@ class WorkQueue(Generic[Item]):
         self._working: set[Item] = set()
         self._again: set[Item] = set()  # added while being worked on
         self._failures: dict[Item, int] = {}
-        self._given_up: set[Item] = set()
         self._timers: dict[Item, asyncio.TimerHandle] = {}
         self._wake = asyncio.Event()
 
@@ -42,7 +41,6 @@ class WorkQueue(Generic[Item]):
 
     def add(self, item: Item) -> None:
         """Look at it as soon as possible. A delay that it was under is over: something has changed."""
-        self._given_up.discard(item)
         if timer := self._timers.pop(item, None):
             timer.cancel()
         if item in self._working:
@@ -54,7 +52,7 @@ class WorkQueue(Generic[Item]):
 
     def nudge(self, item: Item) -> None:
         """Look at it as soon as possible, unless it has failed: what has changed is nothing that this was due to."""
-        if item not in self._given_up and not (item in self._failures and item in self._timers):
+        if item not in self._failures or item not in self._timers:
             self.add(item)
 
     def add_after(self, item: Item, seconds: float) -> None:
@@ -99,17 +97,6 @@ class WorkQueue(Generic[Item]):
         if not again:
             self.add_after(item, delay)
         return delay
-
-    def given_up(self, item: Item) -> None:
-        """The work failed, and will for as long as nothing changes."""
-        again = item in self._again
-        self.done(item)
-        if not again:
-            self._given_up.add(item)
-
-    def forget(self, item: Item) -> None:
-        """There is no such thing any more."""
-        self._given_up.discard(item)
 
     def _end(self, item: Item) -> None:
         self._working.discard(item)

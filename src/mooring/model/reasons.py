@@ -19,6 +19,7 @@ class Reason(enum.Enum):
     ENDING = "Ending"
     CLASS_DISAGREES = "ClassDisagrees"
     FOREIGN_ADDRESS = "ForeignAddress"
+    PORTS_LOST = "PortsLost"
     # whether it has an address
     ALLOCATED = "Allocated"
     SHARING_KEY = "SharingKey"
