@@ -34,6 +34,8 @@ KNOWN_ADDRESS = {
 """A Service on an address that is there."""
 
 ASKED = 5
+LEASE = 15
+"""Seconds."""
 LABELS = {"neutron tag floatingips", "neutron tag ports"}
 
 
@@ -142,15 +144,20 @@ def test_a_restart_with_everything_in_place_writes_nothing_and_loses_nothing(pro
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=["killed", "ended"])
-def test_another_controller_takes_over(product: Moored, tenant: Tenant, number: int) -> None:
+def test_another_controller_takes_over_and_makes_nothing_twice(product: Moored, tenant: Tenant, number: int) -> None:
     tenant.deploy("web", replicas=1)
-    leading = product.leader()
+    moored.expose(tenant, "web")
+    given = moored.address(tenant, "web")
+    product.settled_on(addresses=1)
+    leading, made = product.leader(), product.leftovers()
     faults.kill(product.lab, leading, number)
     try:
-        moored.expose(tenant, "web")
-        given = moored.address(tenant, "web")
-        assert len(answers(product, given, count=3)) == 1
-        assert product.leader() != leading
+        waiting.until(lambda: product.leader() != leading, seconds=LEASE + 10, what="another one to lead")
+        moored.expose(tenant, "beside", port=81, app="web")
+        assert moored.address(tenant, "beside") == moored.address(tenant, "web") == given
+        assert len(answers(product, given, port=81, count=3)) == 1
+        assert product.leftovers()["ports"] == made["ports"]
+        assert product.leftovers()["floating IPs"] == made["floating IPs"]
     finally:
         lifecycle.restart(product.lab, leading, PlainProgress())
 
@@ -211,6 +218,23 @@ def test_a_service_whose_owner_opts_out_is_let_go(product: Moored, tenant: Tenan
     assert product.holder()
 
 
+def test_a_service_that_is_no_load_balancer_any_more_gives_everything_back(product: Moored, tenant: Tenant) -> None:
+    tenant.deploy("web", replicas=1)
+    moored.expose(tenant, "web")
+    given = moored.address(tenant, "web")
+    assert answers(product, given, count=2)
+    port = port_of(tenant, "web")
+    tenant.kubectl("patch", "service", "web", "--type=merge", '--patch={"spec":{"type":"ClusterIP"}}')
+    waiting.until(
+        lambda: not tenant.get("service", "web")["metadata"].get("finalizers"), seconds=20, what="it to be free"
+    )
+    assert tenant.get("service", "web")["status"] == {"loadBalancer": {}}
+    assert not silent_about(product, given)
+    waiting.until(
+        lambda: port not in product.leftovers().get("ports", ()), seconds=300, what="its port to go", interval=2.0
+    )
+
+
 def test_people_are_told_what_is_the_matter(product: Moored, tenant: Tenant) -> None:
     """`status`, `why` and `plan`, while a controller runs and while none does."""
     moored.expose(tenant, "web")
@@ -263,12 +287,20 @@ def test_deletion_leaves_nothing(product: Moored, tenant: Tenant) -> None:
     waiting.until(lambda: product.leftovers() == {}, seconds=300, what="nothing to be left", interval=2.0)
 
 
-def test_a_controller_in_a_pod_does_the_same(product: Moored, tenant: Tenant) -> None:
+def test_controllers_in_pods_do_the_same_and_take_over_from_each_other(product: Moored, tenant: Tenant) -> None:
     lifecycle.deploy(open_lab(product.lab.spec.name), "pod", PlainProgress())
     try:
         tenant.deploy("web", replicas=1)
         moored.expose(tenant, "web")
-        assert len(answers(product, moored.address(tenant, "web"), count=3)) == 1
+        given = moored.address(tenant, "web")
+        assert len(answers(product, given, count=3)) == 1
+        leading = product.leader()
+        pod = leading.removeprefix("controller-")
+        product.lab.kubectl("--namespace=mooring-system", "delete", "pod", pod, "--wait=false")
+        waiting.until(lambda: product.leader() != leading, seconds=LEASE + 30, what="the other pod to lead")
+        moored.expose(tenant, "beside", port=81, app="web")
+        assert moored.address(tenant, "beside") == given
+        assert len(answers(product, given, port=81, count=3)) == 1
     finally:
         lifecycle.deploy(open_lab(product.lab.spec.name), "host", PlainProgress())
 
@@ -279,6 +311,12 @@ def pods(tenant: Tenant, app: str) -> list[str]:
 
 def port_of(tenant: Tenant, name: str) -> str:
     return str(tenant.get("service", name)["metadata"]["annotations"]["openstack.org/mooring-port"])
+
+
+def silent_about(product: Moored, address: str) -> str:
+    """What is said at an address at which nobody is any more: nothing."""
+    command = f"curl --silent --max-time 2 http://{address}/ || true"
+    return product.lab.hosts.run("client", ["/bin/sh", "-c", command]).strip()
 
 
 def refused(product: Moored, address: str) -> bool:
