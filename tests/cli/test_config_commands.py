@@ -20,9 +20,33 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "mooring.toml"
 
 
-def test_a_valid_file(file: Path) -> None:
-    file.write_text("[log]\nlevel = 'debug'\n")
+WHOLE = "[addresses]\nnetwork = 'n'\n[gateways.gw1]\nagent = 'gw1:9443'\nport = 'p1'\n"
+
+
+@pytest.mark.parametrize("arguments", [(), ("--for", "controller"), ("--for", "agent")])
+def test_a_valid_file(file: Path, arguments: tuple[str, ...]) -> None:
+    file.write_text(WHOLE)
+    run = mooring("config", "check", "--config", file, *arguments)
+    assert (run.exit_code, run.output) == (0, "The configuration is valid.\n")
+
+
+@pytest.mark.parametrize("text", ["", "[log]\nlevel = 'debug'\n"])
+def test_a_file_that_is_enough_for_an_agent_says_what_a_controller_lacks(file: Path, text: str) -> None:
+    file.write_text(text)
     run = mooring("config", "check", "--config", file)
+    assert (run.exit_code, run.stderr) == (0, "")
+    valid, who, network, gateways = run.stdout.splitlines()
+    assert (valid, who) == ("The configuration is valid.", "An agent starts with it; a controller does not:")
+    assert network.startswith("addresses.network is not set")
+    assert gateways.startswith("gateways is empty")
+
+
+def test_a_file_that_is_not_enough_is_refused_for_whom_it_is_meant(file: Path) -> None:
+    file.touch()
+    run = mooring("config", "check", "--config", file, "--for", "controller")
+    assert (run.exit_code, run.stdout) == (2, "")
+    assert run.stderr.startswith("addresses.network is not set")
+    run = mooring("config", "check", "--config", file, "--for", "agent")
     assert (run.exit_code, run.output) == (0, "The configuration is valid.\n")
 
 
@@ -115,6 +139,10 @@ def test_values_that_an_agent_would_refuse_can_be_shown(file: Path) -> None:
     assert mooring("config", "show", "--config", file).exit_code == 0
 
 
-def test_the_file_of_a_controller_is_valid(file: Path) -> None:
-    file.write_text("[addresses]\nnetwork = 'n'\n[gateways.gw1]\nagent = 'gw1:9443'\nport = 'p1'\n")
-    assert mooring("config", "check", "--config", file).exit_code == 0
+@pytest.mark.parametrize("command", ["check", "show"])
+def test_a_variable_that_counts_for_nothing_is_told_once(file: Path, command: str) -> None:
+    file.write_text(WHOLE)
+    run = mooring("config", command, "--config", file, MOORING_ADDRESES_NETWORK="n")
+    assert run.exit_code == 0
+    [line] = run.stderr.splitlines()
+    assert line.startswith("environment variable MOORING_ADDRESES_NETWORK: counts for nothing")

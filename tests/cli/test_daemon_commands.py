@@ -62,6 +62,22 @@ def test_what_a_controller_lacks_is_told_at_once(tmp_path: Path) -> None:
     assert gateways.startswith("gateways is empty")
 
 
+def test_a_variable_that_counts_for_nothing_is_a_line_of_the_log(tmp_path: Path) -> None:
+    ended = run(with_daemon(tmp_path, "agent", "pass"), tmp_path, MOORING_LOG_FORMAT="json", MOORING_LOG_LEVLE="debug")
+    assert ended.returncode == 0
+    line = json.loads(ended.stderr)
+    assert (line["level"], line["event"]) == ("warning", "variable counts for nothing")
+    assert line["told"].endswith("did you mean MOORING_LOG_LEVEL?")
+
+
+def test_a_variable_that_counts_for_nothing_is_told_with_what_is_missing(tmp_path: Path) -> None:
+    ended = run(with_daemon(tmp_path, "controller", "pass", config=""), tmp_path, MOORING_ADDRESES_NETWORK="n")
+    assert ended.returncode == 2
+    network, _, variable = ended.stderr.splitlines()
+    assert network.startswith("addresses.network is not set")
+    assert variable.endswith("did you mean MOORING_ADDRESSES_NETWORK?")
+
+
 def test_a_wrong_configuration_is_told(tmp_path: Path) -> None:
     ended = run(with_daemon(tmp_path, "agent", "pass", config="[agnet]"), tmp_path)
     assert ended.returncode == 2

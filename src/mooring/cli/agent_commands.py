@@ -6,13 +6,13 @@ from pathlib import Path
 import click
 
 from mooring.cli import config_file, output
-from mooring.cli.config_commands import config_option
+from mooring.cli.config_commands import config_option, daemon_config_option
 from mooring.cli.daemon_commands import run
 from mooring.model.errors import StartRefused
 
 
 @click.group(invoke_without_command=True)
-@config_option
+@daemon_config_option
 @click.pass_context
 def agent(context: click.Context, path: Path | None) -> None:
     """Run the agent of a gateway, or look after it.

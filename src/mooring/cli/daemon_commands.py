@@ -5,6 +5,7 @@ A daemon's own modules are imported when it is started: they need much that the 
 
 import asyncio
 import importlib
+import os
 import sys
 from collections.abc import Callable, Coroutine
 from pathlib import Path
@@ -13,14 +14,15 @@ from typing import Any
 import click
 
 from mooring.cli import config_file
-from mooring.cli.config_commands import config_option
+from mooring.cli.config_commands import daemon_config_option
+from mooring.core import config_variables
 from mooring.core.needs import Daemon
 from mooring.model.config import Config
 from mooring.model.errors import StartRefused
 
 
 @click.command()
-@config_option
+@daemon_config_option
 def controller(path: Path | None) -> None:
     """Run the controller.
 
@@ -42,8 +44,14 @@ def run(daemon: Daemon, path: Path | None, *further: object) -> None:
     """Start a daemon and stay until it ends. `further` is what it needs beside its configuration and a log."""
     from mooring.cli import logs  # noqa: PLC0415 - see the module's first lines
 
-    config = config_file.load_for(daemon, path)
+    strange = config_variables.strange(os.environ)
+    try:
+        config = config_file.load_for(daemon, path)
+    except config_file.RefusedError as error:
+        raise config_file.RefusedError("\n".join([error.message, *strange])) from error
     log = logs.make(config.log, sys.stderr)
+    for each in strange:
+        log.warning("variable counts for nothing", told=each)
     main: Callable[..., Coroutine[Any, Any, None]]
     main = importlib.import_module(f"mooring.{daemon}.main").run
     try:

@@ -1,8 +1,8 @@
 """From the text of the configuration file and the environment to the settings in force, or to all that is wrong.
 
 Knows nothing of where the text comes from. The environment goes before the file, the file before the defaults. Only the
-variables of known keys are looked at: the rest of the environment belongs to others, and Kubernetes itself puts names
-such as MOORING_LOG_PORT into a pod beside a Service that is called mooring-log.
+variables of known keys are looked at: the rest of the environment belongs to others (config_variables.py tells of those
+that look misspelt).
 
 section  key      value     ->  answer
 -------  -------  -------       ------

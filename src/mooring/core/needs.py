@@ -1,10 +1,12 @@
 """What a daemon cannot start without, beyond a configuration that is valid."""
 
+import typing
 from typing import Literal
 
 from mooring.model.config import Config
 
 Daemon = Literal["controller", "agent"]
+DAEMONS: tuple[Daemon, ...] = typing.get_args(Daemon)
 
 NETWORK = (
     "addresses.network is not set, and without it there is nowhere to take addresses from: "
