@@ -1,6 +1,7 @@
 """An agent as a whole: what keeps it from starting, and certificates that are replaced while it runs."""
 
 import asyncio
+import os
 import re
 import shutil
 import time
@@ -21,7 +22,7 @@ from mooring.host.disk import Folder
 from mooring.host.journal import NAME, Journal
 from mooring.host.keepalived_files import Files
 from mooring.model.config import Agent, Config, Tls, Vrrp
-from mooring.model.errors import StartRefused
+from mooring.model.errors import Hindered, StartRefused
 from mooring.model.gateway import Backend, Document, Forward
 from mooring.wire.serving import CannotServe
 from tests.agent import agents
@@ -52,7 +53,7 @@ def told(config: Config) -> Document:
 
 def test_a_journal_that_cannot_be_read_keeps_it_from_starting(config: Config) -> None:
     (Path(config.agent.state) / NAME).mkdir(parents=True)
-    with pytest.raises(StartRefused, match=r"document.json: Is a directory"):
+    with pytest.raises(Hindered, match=r"document.json: Is a directory"):
         asyncio.run(run(config, SILENT))
 
 
@@ -92,7 +93,9 @@ def test_no_file_of_keepalived_has_a_longer_name_than_is_reckoned_with() -> None
 
 
 def test_certificates_that_are_missing_keep_it_from_starting() -> None:
-    with pytest.raises(StartRefused, match="cannot be used"):
+    with pytest.raises(
+        StartRefused, match=r"^the certificates cannot be used: /nowhere: .*mooring pki issue agent NAME"
+    ):
         asyncio.run(run(Config(tls=Tls(ca="/nowhere")), SILENT))
 
 
@@ -115,7 +118,7 @@ def test_new_certificates_are_used_and_half_a_pair_is_not(made: agents.Certifica
 def test_a_second_agent_does_not_start_beside_the_first(config: Config) -> None:
     with (
         locking.held(Path(config.agent.state)),
-        pytest.raises(StartRefused, match="another agent works with"),
+        pytest.raises(Hindered, match="another agent works with"),
     ):
         asyncio.run(run(config, SILENT))
 
@@ -157,9 +160,29 @@ def test_the_doctor_says_what_is_wrong_and_what_to_do(config: Config) -> None:
     for what in ("interface nowhere0", "certificate", "VRRP"):
         assert not found[what].well, what
         assert found[what].fix
-    assert found["agent"].seen.startswith("never ran")
+    assert found["agent"].seen == f"never ran: there is no {bad.agent.state}"
+    assert ("run as root" in found["VRRP"].fix) == (os.geteuid() != 0), "who is root already needs other advice"
     assert found["what was chosen"].well
     assert not Path(bad.agent.state).exists(), "it looks, and changes nothing"
+
+
+@pytest.mark.parametrize("left", [(), (locking.NAME,), (locking.NAME, "labs")])
+def test_a_folder_without_files_of_the_agent_is_one_in_which_it_never_ran(
+    config: Config, left: tuple[str, ...]
+) -> None:
+    folder = Path(config.agent.state)
+    folder.mkdir()
+    for each in left:
+        (folder / each).touch()
+    found = {each.what: each for each in doctor.examine(config, seconds=0.1)}
+    assert (found["agent"].well, found["agent"].seen) == (True, f"never ran: nothing of it is in {folder}")
+    assert {each.name for each in folder.iterdir()} == set(left), "it looks, and changes nothing"
+
+
+def test_the_doctor_sees_an_agent_that_ran_and_runs_no_more(config: Config) -> None:
+    told(config)
+    found = {each.what: each for each in doctor.examine(config, seconds=0.1)}
+    assert (found["agent"].well, found["agent"].seen) == (False, "does not run")
 
 
 def test_the_doctor_sees_an_agent_that_runs(config: Config) -> None:

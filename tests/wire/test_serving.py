@@ -3,13 +3,14 @@
 import asyncio
 import re
 import signal
+from pathlib import Path
 
 import aiohttp
 import prometheus_client
 import pytest
 
 from mooring.wire import serving
-from mooring.wire.serving import CannotServe, monitoring
+from mooring.wire.serving import CannotListen, CannotServe, monitoring
 
 
 def registry() -> prometheus_client.CollectorRegistry:
@@ -54,10 +55,16 @@ def test_where_nobody_can_listen_is_said(listen: str) -> None:
         async with serving.serving(monitoring(registry(), lambda: None), listen):
             pass
 
-    with pytest.raises(CannotServe, match=f"^{re.escape(listen)} cannot be listened at"):
+    with pytest.raises(CannotListen, match=f"^{re.escape(listen)} cannot be listened at"):
         asyncio.run(scene())
 
 
-def test_certificates_that_are_not_there_are_named() -> None:
-    with pytest.raises(CannotServe, match=r"/nowhere/tls\.crt"):
-        serving.server_tls("/nowhere/ca.crt", "/nowhere/tls.crt", "/nowhere/tls.key")
+@pytest.mark.parametrize("lacking", [("ca.crt",), ("tls.crt",), ("tls.key",), ("ca.crt", "tls.key")])
+def test_certificates_that_are_not_there_are_named_and_no_others(tmp_path: Path, lacking: tuple[str, ...]) -> None:
+    files = [tmp_path / each for each in ("ca.crt", "tls.crt", "tls.key")]
+    for each in files:
+        if each.name not in lacking:
+            each.touch()
+    told = ", ".join(f"{tmp_path / each}: No such file or directory" for each in lacking)
+    with pytest.raises(CannotServe, match=f"^the certificates cannot be used: {re.escape(told)}$"):
+        serving.server_tls(*map(str, files))

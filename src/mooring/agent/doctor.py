@@ -3,18 +3,21 @@
 Each finding says what was looked at, what was seen, and what to do where that is not well.
 """
 
+import os
 import shutil
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
+from mooring.agent import removal
 from mooring.agent.certificates import Certificates
 from mooring.core import agent_choices, vrrp
 from mooring.host import addresses, adverts, locking, settings
 from mooring.host.adverts import Advert
 from mooring.host.errors import HostError
 from mooring.host.keepalived import PROGRAM
-from mooring.host.nftables import Nftables
+from mooring.host.keepalived_files import Files
+from mooring.host.nftables import Nftables, NftMissing
 from mooring.model.config import Config
 from mooring.model.reports import Finding
 from mooring.wire.serving import CannotServe
@@ -41,15 +44,22 @@ def _choices(config: Config) -> Iterator[Finding]:
 
 
 def _agent(config: Config) -> Iterator[Finding]:
+    """A folder says nothing by itself: systemd makes it, and one that was refused has left its lock there."""
     folder = Path(config.agent.state).absolute()
-    if not folder.exists():
-        yield Finding("agent", well=True, seen=f"never ran: there is no {folder}")
-        return
+    start = "start it: systemctl start mooring-agent"
     try:
-        with locking.held(folder):
-            yield Finding("agent", well=False, seen="does not run", fix="start it: systemctl start mooring-agent")
-    except locking.Locked:
+        runs = locking.is_held(folder)
+    except locking.Locked as error:
+        yield Finding("agent", well=False, seen=str(error), fix=_as_root(f"let root read {folder}"))
+        return
+    files = (*(folder / each for each in removal.OURS), *Files(folder).every())
+    if runs:
         yield Finding("agent", well=True, seen="runs")
+    elif any(each.exists() for each in files):
+        yield Finding("agent", well=False, seen="does not run", fix=start)
+    else:
+        nothing = f"nothing of it is in {folder}" if folder.exists() else f"there is no {folder}"
+        yield Finding("agent", well=True, seen=f"never ran: {nothing}")
 
 
 def _programs(config: Config) -> Iterator[Finding]:
@@ -68,8 +78,11 @@ def _rules(_: Config) -> Iterator[Finding]:
         nft.run("list tables")
         names = sorted({name for (_, name), awake in nft.tables().items() if awake})
         yield Finding("nftables", well=True, seen=", ".join(names) or "no tables yet")
+    except NftMissing as error:
+        yield Finding("nftables", well=False, seen=str(error), fix="on Debian, install libnftables1")
     except HostError as error:
-        yield Finding("nftables", well=False, seen=str(error), fix="run as root; on Debian, install libnftables1")
+        fix = _as_root("this root lacks CAP_NET_ADMIN, or its kernel has no nftables: run it on the gateway itself")
+        yield Finding("nftables", well=False, seen=str(error), fix=fix)
     finally:
         nft.close()
 
@@ -103,9 +116,15 @@ def _network(config: Config, seconds: float) -> Iterator[Finding]:
     try:
         heard = adverts.heard(config.vrrp.interface, seconds)
     except HostError as error:
-        yield Finding("VRRP", well=False, seen=str(error), fix="run as root, on the gateway")
+        fix = _as_root("set vrrp.interface to an interface of this host; if it is one, this root lacks CAP_NET_RAW")
+        yield Finding("VRRP", well=False, seen=str(error), fix=fix)
         return
     yield judged(heard, advertised(config))
+
+
+def _as_root(otherwise: str) -> str:
+    """What to do about something that only root may look at; who is root already needs something else."""
+    return otherwise if os.geteuid() == 0 else "run as root, on the gateway"
 
 
 def advertised(config: Config) -> Mapping[int, str]:

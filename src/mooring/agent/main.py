@@ -40,7 +40,7 @@ from mooring.host.keepalived import Keepalived
 from mooring.host.keepalived_files import Files
 from mooring.host.nftables import Nftables
 from mooring.model.config import Config
-from mooring.model.errors import StartRefused
+from mooring.model.errors import Hindered, StartRefused
 from mooring.model.gateway import Held
 from mooring.wire import serving
 
@@ -48,6 +48,10 @@ TICK = 0.25
 TEND = 1.0
 VERSION = metadata.version("mooring")
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
+NO_CERTIFICATES = (
+    "Make them where the authority is, with `mooring pki issue agent NAME --address ADDRESS`, and copy tls.crt, "
+    "tls.key and ca.crt to this host, to where section tls names them"
+)
 
 
 class Parts(Struct, frozen=True):
@@ -69,7 +73,7 @@ async def run(config: Config, log: FilteringBoundLogger, parts: Parts = REAL) ->
     for number in SIGNALS:
         loop.add_signal_handler(number, ended.set)
     try:
-        tls = Certificates(config)
+        tls = _certificates(config)
         with alone(config):
             await _serve(build(config, log, parts), config, tls, log, ended)
     finally:
@@ -83,7 +87,14 @@ def alone(config: Config) -> Iterator[None]:
         with locking.held(Path(config.agent.state).absolute()):
             yield
     except locking.Locked as error:
-        raise StartRefused(str(error)) from error
+        raise Hindered(str(error)) from error
+
+
+def _certificates(config: Config) -> Certificates:
+    try:
+        return Certificates(config)
+    except serving.CannotServe as error:
+        raise StartRefused(f"{error}. {NO_CERTIFICATES}") from error
 
 
 def reset_epoch(config: Config) -> Held:
@@ -101,7 +112,7 @@ def reset_epoch(config: Config) -> Held:
             journal.prepare(msgspec.json.encode(document))
             journal.commit()
     except HostError as error:
-        raise StartRefused(str(error)) from error
+        raise Hindered(str(error)) from error
     return told.held
 
 
@@ -120,7 +131,7 @@ async def _serve(
         await asyncio.get_running_loop().run_in_executor(hand, gateway.start)
         _settings(config, log)  # after the rules: with them comes the kernel's module that has the settings
     except HostError as error:
-        raise StartRefused(str(error)) from error
+        raise Hindered(str(error)) from error
     registry = prometheus_client.CollectorRegistry()
     metrics = Metrics(registry)
     gateway.certificate_ends = lambda: tls.ends

@@ -14,7 +14,7 @@ from mooring.host.errors import HostError
 from mooring.host.keepalived import Keepalived
 from mooring.host.nftables import Nftables
 from mooring.model.config import Config
-from mooring.model.errors import StartRefused
+from mooring.model.errors import Hindered
 
 OURS = (journal.NAME, journal.READY, journal.DAMAGED)
 SECONDS = 15.0
@@ -29,7 +29,7 @@ def remove(config: Config, parts: main.Parts = main.REAL) -> tuple[str, ...]:
             daemon = main.keepalived(config, parts)
             done = [*_addresses(daemon), *_rules(), *_files(folder, daemon)]
     except HostError as error:
-        raise StartRefused(str(error)) from error
+        raise Hindered(str(error)) from error
     _take_folder(folder)
     return tuple(done)
 

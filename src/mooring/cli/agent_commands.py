@@ -1,14 +1,22 @@
 """`mooring agent`: the daemon of a gateway, and what an operator does about it on its host."""
 
-import sys
 from pathlib import Path
 
 import click
 
-from mooring.cli import config_file, output
+from mooring.cli import config_file, looking, output
 from mooring.cli.config_commands import config_option, daemon_config_option
 from mooring.cli.daemon_commands import run
+from mooring.cli.looking import NOT_WELL
 from mooring.model.errors import StartRefused
+from mooring.model.reports import DoctorReport, Finding
+
+DOCTOR_EPILOG = """\b
+Exit codes:
+  0  everything that was looked at is well
+  2  wrong usage or configuration
+  3  something is not well, or could not be looked at
+"""  # \b: click leaves the lines below it as they are
 
 
 @click.group(invoke_without_command=True)
@@ -25,24 +33,30 @@ def agent(context: click.Context, path: Path | None) -> None:
         run("agent", path)
 
 
-@agent.command()
+@agent.command(epilog=DOCTOR_EPILOG)
 @click.option("--seconds", type=click.FloatRange(0.1, 60), default=3.0, show_default=True, help="How long to listen.")
 @config_option
-@click.pass_obj
-def doctor(before: Path | None, path: Path | None, seconds: float) -> None:
+@looking.json_option
+@click.pass_context
+def doctor(context: click.Context, path: Path | None, *, seconds: float, form: str) -> None:
     """See whether this host can be a gateway.
 
     Looks at the kernel's settings, nftables, keepalived, the certificate, and listens whether others speak VRRP with
-    our numbers. Changes nothing. Exit code 1: something is not well.
+    our numbers. Changes nothing.
     """
     from mooring.agent import doctor as examination  # noqa: PLC0415 - it needs much that other commands do not
 
-    findings = examination.examine(config_file.load_for("agent", path or before), seconds=seconds)
-    rows = tuple(
-        ("ok" if each.well else "no", each.what, each.seen, "" if each.well else each.fix) for each in findings
-    )
-    output.show((output.Table(("", "what", "seen", "what to do"), rows),))
-    sys.exit(0 if all(each.well for each in findings) else 1)
+    findings = examination.examine(config_file.load_for("agent", path or context.obj), seconds=seconds)
+    report = DoctorReport(all(each.well for each in findings), findings)
+    if form == "json":
+        output.show_json(report)
+    else:
+        output.show((output.Table(("", "what", "seen", "what to do"), tuple(map(_row, findings))),))
+    context.exit(0 if report.well else NOT_WELL)
+
+
+def _row(found: Finding) -> tuple[str, ...]:
+    return "ok" if found.well else "no", found.what, found.seen, "" if found.well else found.fix
 
 
 @agent.command()

@@ -15,6 +15,23 @@ class Locked(HostError):
     """Somebody else has it."""
 
 
+def is_held(folder: Path) -> bool:
+    """Whether somebody has the folder for himself. Changes nothing there."""
+    try:
+        descriptor = os.open(folder / NAME, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise Locked(f"{folder / NAME}: {error.strerror or error}") from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
 @contextmanager
 def held(folder: Path) -> Iterator[None]:
     """Have a folder for oneself; the kernel lets go of it when the process ends, however that is."""

@@ -293,7 +293,7 @@ class Finding(Struct, frozen=True):
 
 
 class DoctorReport(Struct, frozen=True):
-    """What `mooring doctor` tells."""
+    """What `mooring doctor` and `mooring agent doctor` tell."""
 
     well: bool
     findings: tuple[Finding, ...]

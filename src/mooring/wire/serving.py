@@ -5,6 +5,7 @@ import socket
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import h11
@@ -16,7 +17,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from mooring.model.errors import StartRefused
+from mooring.model.errors import Hindered, StartRefused
 
 GOODBYE = 3
 """Seconds that a request may still take when the server ends."""
@@ -30,7 +31,11 @@ PORTS = range(1 << 16)
 
 
 class CannotServe(StartRefused):
-    """The address cannot be listened at, or the certificates cannot be used. The text says which and why."""
+    """The certificates cannot be used. The text says which and why."""
+
+
+class CannotListen(Hindered):
+    """The address cannot be listened at. The text says which and why."""
 
 
 @asynccontextmanager
@@ -163,12 +168,26 @@ def server_tls(ca: str, certificate: str, key: str) -> ssl.SSLContext:
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.verify_mode = ssl.CERT_REQUIRED
     context.num_tickets = 0
+    unreadable = [told for each in (ca, certificate, key) if (told := _unreadable(each))]
+    if unreadable:
+        raise CannotServe(f"the certificates cannot be used: {', '.join(unreadable)}")
     try:
         context.load_verify_locations(ca)
+    except OSError as error:
+        raise CannotServe(f"{ca} cannot be used: {error}") from error
+    try:
         context.load_cert_chain(certificate, key)
     except OSError as error:
-        raise CannotServe(f"the certificates {ca}, {certificate} and {key} cannot be used: {error}") from error
+        raise CannotServe(f"{certificate} and {key} cannot be used: {error}") from error
     return context
+
+
+def _unreadable(file: str) -> str | None:
+    try:
+        with Path(file).open("rb"):
+            return None
+    except OSError as error:
+        return f"{file}: {error.strerror or error}"
 
 
 def renew(context: ssl.SSLContext, fresh: ssl.SSLContext) -> None:
@@ -205,7 +224,7 @@ def monitoring(registry: prometheus_client.CollectorRegistry, ready: Callable[[]
 def _opened(listen: str) -> socket.socket:
     host, _, port = listen.rpartition(":")
     if int(port) not in PORTS:  # the system would take another one without a word
-        raise CannotServe(f"{listen} cannot be listened at: {port} is not a port")
+        raise CannotListen(f"{listen} cannot be listened at: {port} is not a port")
     try:
         [(family, kind, protocol, _, address), *_] = socket.getaddrinfo(
             host.strip("[]"), int(port), type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -220,5 +239,5 @@ def _opened(listen: str) -> socket.socket:
             opened.close()
             raise
     except OSError as error:
-        raise CannotServe(f"{listen} cannot be listened at: {error}") from error
+        raise CannotListen(f"{listen} cannot be listened at: {error}") from error
     return opened
