@@ -11,7 +11,8 @@ import pytest
 
 from tests import source_copy
 
-START = "import asyncio\nfrom mooring.model.errors import StartRefused\n\n\nasync def run(config, log, *further):\n    "
+IMPORTS = "import asyncio\nfrom mooring.model.errors import Hindered, StartRefused\n\n\n"
+START = f"{IMPORTS}async def run(config, log, *further):\n    "
 MOORING = [sys.executable, "-c", "from mooring.cli.main import main; main(prog_name='mooring')"]
 WHOLE = "[addresses]\nnetwork = 'n'\n[gateways.gw1]\nagent = 'gw1:9443'\nport = 'p1'\n"
 
@@ -84,15 +85,14 @@ def test_a_wrong_configuration_is_told(tmp_path: Path) -> None:
     assert ended.stderr.startswith(f'{tmp_path}/mooring.toml:1: agnet: unknown section, did you mean "agent"?')
 
 
-REFUSING = "async def refuse():\n    raise StartRefused('no key: run this')\n"
-
-
+@pytest.mark.parametrize(("error", "code"), [("StartRefused", 2), ("Hindered", 1)])
 @pytest.mark.parametrize(
     "body", ["await refuse()", "async with asyncio.TaskGroup() as tasks:\n    tasks.create_task(refuse())"]
 )
-def test_a_refusal_to_start_is_told_without_a_traceback(body: str, tmp_path: Path) -> None:
-    ended = run(with_daemon(tmp_path, "agent", REFUSING + body), tmp_path)
-    assert (ended.returncode, ended.stderr) == (1, "Error: no key: run this\n")
+def test_a_refusal_to_start_is_told_without_a_traceback(body: str, error: str, code: int, tmp_path: Path) -> None:
+    refusing = f"async def refuse():\n    raise {error}('no key: run this')\n"
+    ended = run(with_daemon(tmp_path, "agent", refusing + body), tmp_path)
+    assert (ended.returncode, ended.stderr) == (code, "Error: no key: run this\n")
 
 
 def test_a_mistake_of_its_own_is_one_line_of_the_log(tmp_path: Path) -> None:

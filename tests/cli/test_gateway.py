@@ -72,5 +72,5 @@ def test_without_kubernetes_nothing_is_written(words: tuple[str, ...], tmp_path:
     config = TWO + f"[kubernetes]\nkubeconfig = '{tmp_path}/none'\n"
     seen = survey(second=None) if "--force" in words else survey()
     run = mooring(seeing(seen), tmp_path, "gateway", *words, config=config)
-    assert run.exit_code == 1
+    assert run.exit_code == 2
     assert "The Kubernetes API cannot be used" in run.output

@@ -165,8 +165,30 @@ def test_the_command_prints_everything() -> None:
     assert mooring("--only", "all") == mooring()
 
 
-def test_the_command_takes_an_image() -> None:
-    assert "        image: registry.example.org/mooring:7\n" in mooring("--image", "registry.example.org/mooring:7")
+@pytest.mark.parametrize(
+    "image",
+    [
+        "registry.example.org/mooring:7",
+        "mooring",
+        "[2001:db8::1]:5000/a/b_c/mooring__x:v1.2-rc_1",
+        f"localhost:5000/mooring:7@sha256:{'0af' * 20}0123",
+        controller.IMAGE,
+    ],
+)
+def test_the_command_takes_an_image(image: str) -> None:
+    [deployment] = [each for each in decoded(mooring("--image", image)) if each["kind"] == "Deployment"]
+    [only] = deployment["spec"]["template"]["spec"]["containers"]
+    assert only["image"] == image
+
+
+@pytest.mark.parametrize(
+    "image",
+    ["", "a b", "a\nb", "registry.example.org/Mooring", "mooring:", "mooring@sha256:1", "https://r.org/m", "-x"],
+)
+def test_what_is_no_image_is_refused(image: str) -> None:
+    run = CliRunner().invoke(main, ["manifests", f"--image={image}"])
+    assert run.exit_code == 2
+    assert f"{image!r} is no image, allowed: REGISTRY/NAME:TAG" in run.stderr
 
 
 def test_the_command_prints_what_a_controller_outside_of_the_cluster_needs() -> None:

@@ -27,6 +27,12 @@ class RefusedError(click.ClickException):
         click.echo(self.message, file=file, err=True)
 
 
+class NotUsableError(click.ClickException):
+    """What was given or configured cannot be used, as somebody found out who went by it."""
+
+    exit_code = 2
+
+
 def load(asked_for: Path | None, default: Path = DEFAULT) -> Settings:
     """The settings in force. Raises RefusedError with everything that is wrong."""
     path = asked_for or default

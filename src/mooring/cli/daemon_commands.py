@@ -18,7 +18,7 @@ from mooring.cli.config_commands import daemon_config_option
 from mooring.core import config_variables
 from mooring.core.needs import Daemon
 from mooring.model.config import Config
-from mooring.model.errors import StartRefused
+from mooring.model.errors import Hindered, StartRefused
 
 
 @click.command()
@@ -62,7 +62,9 @@ def run(daemon: Daemon, path: Path | None, *further: object) -> None:
         if not refusals:
             log.critical("ended by a mistake of its own", exc_info=error)
             sys.exit(1)
-        raise click.ClickException("\n".join(map(str, refusals))) from error
+        hindered = all(isinstance(each, Hindered) for each in refusals)
+        kind = click.ClickException if hindered else config_file.NotUsableError
+        raise kind("\n".join(map(str, refusals))) from error
 
 
 def _refusals(error: BaseException) -> list[StartRefused]:

@@ -81,7 +81,7 @@ def _write(path: Path | None, name: str, *, drained: bool) -> None:
     try:
         asyncio.run(draining.write(config_file.load_for("controller", path), name, drained=drained))
     except draining.CannotWrite as error:
-        raise click.ClickException(str(error)) from error
+        raise looking.ended(error) from error
 
 
 def _row(found: GatewayReport) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from msgspec import Struct
 from mooring.cli import config_file
 from mooring.core.surveyed import Survey
 from mooring.model.config import Config
+from mooring.model.errors import StartRefused
 from mooring.model.reports import DoctorReport, Missing, StepReport, TaggedReport, UninstallReport
 
 Look: TypeAlias = Callable[[Config], Awaitable[Survey]]
@@ -93,7 +94,13 @@ def run(work: Awaitable[T]) -> T:
     try:
         return asyncio.run(done())
     except surveying.CannotLook as error:
-        raise click.ClickException(f"{error}.") from error
+        raise ended(error) from error
+
+
+def ended(error: Exception) -> click.ClickException:
+    """What ends a command that cannot look, or write: where that is by its configuration, the exit code says so."""
+    by_configuration = isinstance(error.__cause__, StartRefused)
+    return (config_file.NotUsableError if by_configuration else click.ClickException)(f"{str(error).rstrip('.')}.")
 
 
 def missing_lines(missing: tuple[Missing, ...]) -> tuple[str, ...]:

@@ -3,9 +3,18 @@
 What makes the objects is imported when they are made: it knows the controller, which no other command should wait for.
 """
 
+import re
 from typing import Literal
 
 import click
+
+LABEL = "[a-zA-Z0-9]+(?:-+[a-zA-Z0-9]+)*"
+DOMAIN = rf"(?:{LABEL}(?:\.{LABEL})*|\[[0-9a-fA-F:]+\])(?::[0-9]+)?"
+PART = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
+REFERENCE = re.compile(
+    rf"(?:{DOMAIN}/)?{PART}(?:/{PART})*(?::[a-zA-Z0-9_][a-zA-Z0-9_.-]{{0,127}})?(?:@[a-z0-9]+:[0-9a-f]{{32,}})?"
+)
+"""How registries name an image."""
 
 HELP = """Print the Kubernetes objects that the controller needs.
 
@@ -18,10 +27,17 @@ in the namespace mooring-system. No secret is ever printed.
 """  # \b: click leaves the lines below it as they are
 
 
+def _image(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
+    if value is not None and REFERENCE.fullmatch(value) is None:
+        raise click.BadParameter(f"{value!r} is no image, allowed: REGISTRY/NAME:TAG or REGISTRY/NAME@DIGEST.")
+    return value
+
+
 @click.command(help=HELP)
 @click.option(
     "--image",
     metavar="IMAGE",
+    callback=_image,
     help="The image that the controller's pods run.  [default: localhost/mooring:VERSION, which is on no registry]",
 )
 @click.option(

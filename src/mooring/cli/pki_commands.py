@@ -9,6 +9,8 @@ from typing import Literal
 
 import click
 
+from mooring.cli.config_file import NotUsableError
+
 FOLDER = Path("/etc/mooring/pki")
 LONGEST = 36500  # days: a hundred years
 
@@ -100,6 +102,8 @@ def issue(  # noqa: PLR0913 - one for each option
         end = certificates.Authority(folder).issue_to(
             target, certificates.Role(role), name, addresses=addresses, life=dt.timedelta(days=days)
         )
+    except certificates.NotPossible as error:
+        raise NotUsableError(str(error)) from error
     except certificates.CertificateError as error:
         raise click.ClickException(str(error)) from error
     click.echo(f"Made {target / 'tls.crt'} for {role} {name}, valid until {end:%Y-%m-%d}.")

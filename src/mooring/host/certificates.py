@@ -40,6 +40,10 @@ class CertificateError(Exception):
     """No certificate was made, and no file was changed. The text says what, which, why and what to do."""
 
 
+class NotPossible(CertificateError):
+    """Nobody can be called so, or reached there."""
+
+
 class AlreadyThere(CertificateError):
     """A file would have to be overwritten."""
 
@@ -123,7 +127,7 @@ class Authority:
         The authority's own end comes first if it is nearer. Raises CertificateError.
         """
         if len(name) > LABEL_LENGTH or re.search(LABEL, name) is None:
-            raise CertificateError(f'"{name}" cannot be the name of a certificate; allowed: {LABEL_ALLOWED}')
+            raise NotPossible(f'"{name}" cannot be the name of a certificate; allowed: {LABEL_ALLOWED}')
         served = [_served(address) for address in addresses]
         if role is Role.CONTROLLER:  # most verifiers want a name that is not only the subject's
             served.insert(0, x509.DNSName(name))
@@ -217,9 +221,7 @@ def _served(text: str) -> x509.GeneralName:
         if HOST_NAME.fullmatch(text):
             return x509.DNSName(text)
         what = "neither an IP address nor a host name"
-        raise CertificateError(
-            f'"{text}" cannot stand in a certificate: it is {what}; give one, without port'
-        ) from error
+        raise NotPossible(f'"{text}" cannot stand in a certificate: it is {what}; give one, without port') from error
 
 
 def _served_address(text: str) -> x509.GeneralName:
