@@ -7,14 +7,16 @@ import sys
 from pathlib import Path
 
 import click
+import msgspec
 import pytest
 
 from mooring.cli.main import main
 from mooring.core import config_keys
-from mooring.model.config import Agent
+from mooring.model.config import Agent, Vrrp
 from tests.source_copy import ROOT
 
 UNITS = {file.stem: file for file in sorted((ROOT / "deploy" / "systemd").glob("*.service"))}
+DROP_IN = ROOT / "deploy" / "systemd" / "mooring-agent.service.d" / "host-keepalived.conf"
 PROGRAM = "/opt/mooring/bin/mooring"
 
 
@@ -58,6 +60,24 @@ def test_every_file_that_the_controller_is_handed_is_named_by_a_variable_that_th
     assert set(variables) <= {key.variable for section in config_keys.sections() for key in section.keys}
 
 
+def test_a_controller_that_needs_no_cloud_starts_without_clouds_yaml_and_never_without_the_rest() -> None:
+    """Where systemd does not find a file it fails the unit, unless a value stands in for it."""
+    [given] = settings("mooring-controller")["SetCredential"]
+    name, _, text = given.partition(":")
+    assert name == "clouds.yaml"
+    assert msgspec.yaml.decode(text) == {"clouds": {}}
+
+
+def test_an_agent_writes_for_the_host_s_keepalived_only_where_that_was_chosen() -> None:
+    """Systemd takes its folder from it otherwise: who can write there has programs run outside of all limits."""
+    said = settings("mooring-agent")
+    assert said["ProtectSystem"] == ["strict"]
+    assert "ReadWritePaths" not in said
+    [sample] = DROP_IN.read_text().splitlines()[-1:]
+    assert sample == f"ReadWritePaths={Path(Vrrp().file).parent}"
+    assert str(DROP_IN.relative_to(ROOT)) in (ROOT / "docs" / "guides" / "run-gateways.md").read_text()
+
+
 def test_keepalived_outlives_the_agent_and_what_it_needs_is_not_forbidden() -> None:
     said = settings("mooring-agent")
     assert said["KillMode"] == ["process"]
@@ -78,5 +98,10 @@ def test_systemd_finds_nothing_wrong(unit: str, tmp_path: Path) -> None:
     copy = tmp_path / f"{unit}.service"
     here = str(Path(sys.executable).with_name("mooring"))
     copy.write_text(re.sub(PROGRAM, here, UNITS[unit].read_text()))  # it looks whether the program is there
+    if unit in DROP_IN.parent.name:
+        shutil.copytree(DROP_IN.parent, tmp_path / DROP_IN.parent.name)
     run = subprocess.run(["systemd-analyze", "verify", str(copy)], capture_output=True, text=True, check=False)
-    assert (run.returncode, [line for line in run.stderr.splitlines() if unit in line]) == (0, [])
+    assert (run.returncode, [line for line in run.stderr.splitlines() if str(tmp_path) in line or unit in line]) == (
+        0,
+        [],
+    )
