@@ -20,9 +20,10 @@ FIGURE = re.compile(r"(?P<name>\bmooring_\w+)(?:\{(?P<matchers>[^}]*)\})?(?P<ran
 MATCHER = re.compile(r'(?P<label>\w+)(?:=~|!~|!=|=)"(?P<value>[^"]*)"')
 GROUPING = re.compile(r"\b(?:by|without|on|ignoring) \(([^)]*)\)")
 DURATION = re.compile(r"\d+(s|m|h|d)")
-WORDS = {"sum", "max", "by", "on", "and", "or", "absent", "increase"}
-ADDED = {"instance", "job"}
-"""Labels that Prometheus gives to everything that it asks for."""
+AGGREGATION = re.compile(r"\b(?:sum|max)\b(?: by \((?P<labels>[^)]*)\))?")
+WORDS = {"sum", "max", "by", "on", "and", "or", "unless", "absent", "increase"}
+ADDED = {"instance", "job", "cluster"}
+"""Labels that Prometheus gives to all that it asks for, and the one that its owner gives where there are several."""
 
 
 def by_name(alert: dict[str, Any]) -> str:
@@ -66,6 +67,12 @@ def test_its_expression_is_one(alert: dict[str, Any]) -> None:
     assert set(re.findall(r"[a-z_]+", GROUPING.sub("", text))) <= WORDS
     for opening, closing in ("()", "[]", "{}"):
         assert text.count(opening) == text.count(closing)
+
+
+@pytest.mark.parametrize("alert", ALERTS, ids=by_name)
+def test_no_cluster_is_counted_with_another(alert: dict[str, Any]) -> None:
+    for each in AGGREGATION.finditer(alert["expr"]):
+        assert (each["labels"] or "").split(",")[0] == "cluster", each.group()
 
 
 def test_states_and_outcomes_are_those_that_there_are() -> None:
