@@ -11,6 +11,7 @@ import pytest
 
 from mooring.lab import callers, waiting
 from mooring.model.gateway import Backend, Document, Forward, Refusal, State, Vrrp
+from tests.lab import steadily
 from tests.lab.two_gateways import BACKENDS, GATEWAYS, PROGRAMS, PYTHON, VIPS, Agent, TwoGateways, document
 
 pytestmark = pytest.mark.usefixtures("lab")  # which has installed nftables and keepalived
@@ -274,9 +275,9 @@ def test_an_agent_that_is_started_again_moves_nothing_and_loses_nothing(world: T
     with both_led(world) as other:
         with asking(world) as answers:
             agent.kill()
-            waiting.throughout(lambda: VIPS[4] in agent.addresses(), seconds=1, what="it keeps them without its agent")
+            steadily.throughout(lambda: VIPS[4] in agent.addresses(), seconds=1, what="it keeps them without its agent")
             agent.start()
-            waiting.throughout(lambda: VIPS[4] in agent.addresses(), seconds=LONG, what="it keeps the addresses")
+            steadily.throughout(lambda: VIPS[4] in agent.addresses(), seconds=LONG, what="it keeps the addresses")
         assert "state=master" not in other.log()
         assert len(answers) > 100
         assert [each for each in answers if each.split()[-1] != VIPS[4]] == []
@@ -286,7 +287,7 @@ def test_nothing_moves_when_all_agents_are_gone(world: TwoGateways, agent: Agent
     with both_led(world) as other, asking(world) as answers:
         for each in world.agents:
             each.kill()
-        waiting.throughout(
+        steadily.throughout(
             lambda: VIPS[4] in agent.addresses() and VIPS[4] not in other.addresses(),
             seconds=LONG,
             what="the first gateway has the addresses",

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from mooring.cloud.api import Cloud
 from mooring.cloud.kinds import FLOATING_IPS, NETWORKS, PORTS, ROUTERS, SECURITY_GROUPS
 from mooring.cloud.wire import NeutronTransport
 from mooring.lab import cloud as lab_cloud
@@ -18,7 +17,7 @@ from mooring.lab.lab import Lab
 from mooring.model.cloud import NetworkId, ProjectId
 from mooring.wire.http import Request
 from tests.contract.cloud.suite import *  # noqa: F403 - the suite is one list, and this is where it is played
-from tests.contract.cloud.world import World
+from tests.contract.cloud.world import Owner, World
 
 MOST_ADDRESS_PAIRS = 500  # as the lab's neutron.conf has it
 INTERFACE = "network:router_interface"
@@ -78,7 +77,7 @@ def world(lab: Lab, projects: dict[str, ProjectId], doors: dict[str, NeutronTran
     asyncio.run(doors["admin"].send(Request("delete quotas", "DELETE", f"/v2.0/quotas/{project}")))
 
 
-async def _clean(admin: Cloud, projects: list[ProjectId]) -> None:
+async def _clean(admin: Owner, projects: list[ProjectId]) -> None:
     """Remove everything of these projects but their default groups."""
     for floating in await admin.list(FLOATING_IPS, project_id=projects):
         await admin.delete(FLOATING_IPS, floating.id, revision=None)

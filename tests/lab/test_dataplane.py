@@ -17,6 +17,7 @@ from mooring.core import affinity
 from mooring.core.ruleset import FEWEST_CHAINS, TABLES
 from mooring.lab import waiting
 from mooring.model.gateway import Backend, Forward, Vrrp
+from tests.lab import steadily
 from tests.lab.two_gateways import (
     CLIENTS,
     FAMILY,
@@ -625,7 +626,7 @@ def test_what_others_do_to_their_own_rules_is_nothing_to_us(made: TwoGateways) -
         return agent.table() == table
 
     try:
-        waiting.throughout(well, seconds=12, what="our rules are left as they are")
+        steadily.throughout(well, seconds=12, what="our rules are left as they are")
         assert agent_repaired(agent) == before
     finally:
         agent.nft("delete", "table", "inet", "theirs")

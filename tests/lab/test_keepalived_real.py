@@ -27,6 +27,7 @@ from mooring.lab import waiting
 from mooring.lab.assets import debian
 from mooring.model import config
 from mooring.model.gateway import Vrrp
+from tests.lab import steadily
 from tests.lab.two_gateways import GATEWAYS, Namespaces
 
 P = ParamSpec("P")
@@ -209,7 +210,7 @@ def test_adverts_to_peers_need_no_multicast(wire: Wire, unicast: bool, masters: 
         return sum(each.state() is Vrrp.MASTER for each in gateways) == masters
 
     waiting.until(so_many, seconds=15, what=f"{masters} masters")
-    waiting.throughout(so_many, seconds=1, what=f"there are {masters} masters")
+    steadily.throughout(so_many, seconds=1, what=f"there are {masters} masters")
 
 
 def test_what_it_becomes_is_heard(alone: Gateway) -> None:

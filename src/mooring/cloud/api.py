@@ -14,16 +14,13 @@ from typing import Any, TypeVar
 import msgspec
 
 from mooring.cloud import answers, errors
-from mooring.cloud.kinds import ROUTERS, Kind
+from mooring.cloud.kinds import Kind
 from mooring.model.cloud import (
     Attributes,
     Extension,
-    PortId,
     ProjectId,
     Quota,
     Resource,
-    RouterId,
-    SubnetId,
 )
 from mooring.wire.http import NO_HEADERS, NoAnswer, NotSent, Request, Response, Sender
 
@@ -118,18 +115,6 @@ class Cloud:
         """Take a tag away; NotFound if it was not there."""
         await self._send(_request("untag", kind, which, "tags", _quoted(tag)))
 
-    async def set_tags(self, kind: Kind[T, Id], which: Id, tags: Iterable[str]) -> None:
-        """Replace all tags."""
-        await self._send(_request("tag", kind, which, "tags", body={"tags": sorted(set(tags))}))
-
-    async def add_router_interface(self, router: RouterId, subnet: SubnetId) -> PortId:
-        """Connect a subnet; the new port has the subnet's gateway address."""
-        return await self._interface("add_router_interface", router, subnet)
-
-    async def remove_router_interface(self, router: RouterId, subnet: SubnetId) -> PortId:
-        """Disconnect a subnet; its port, whose id this is, is gone then."""
-        return await self._interface("remove_router_interface", router, subnet)
-
     async def quota(self, project: ProjectId) -> Quota:
         request = Request("get quotas", "GET", f"/v2.0/quotas/{_quoted(project)}/details.json", headers=JSON)
         return answers.decoded(_Quota, request, await self._send(request)).quota
@@ -154,12 +139,6 @@ class Cloud:
                 return tuple(items)
             marker = (("marker", page.items[-1].id),)
 
-    async def _interface(self, verb: str, router: RouterId, subnet: SubnetId) -> PortId:
-        path = ROUTERS.path(_quoted(router), verb)
-        body = msgspec.json.encode({"subnet_id": subnet})
-        request = Request(verb.replace("_", " "), "PUT", path, headers=JSON, body=body)
-        return answers.decoded(_Interface, request, await self._send(request)).port_id
-
     async def _send(self, request: Request) -> Response:
         try:
             response = await self._transport.send(request)
@@ -175,10 +154,6 @@ class Cloud:
 
 class _MarkerGone(Exception):
     """The object that the next page should begin after was deleted meanwhile."""
-
-
-class _Interface(msgspec.Struct, frozen=True):
-    port_id: PortId
 
 
 class _Quota(msgspec.Struct, frozen=True):

@@ -16,12 +16,3 @@ def until(condition: Condition, *, seconds: float, what: str, interval: float = 
         if time.monotonic() > deadline:
             raise LabError(f"waited {seconds:g} s for {what}", hint="the machine may be overloaded; try again")
         time.sleep(interval)
-
-
-def throughout(condition: Condition, *, seconds: float, what: str, interval: float = INTERVAL) -> None:
-    """Return when the condition has held all the time; raise as soon as it does not."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if not condition():
-            raise LabError(f"it did not stay so for {seconds:g} s that {what}")
-        time.sleep(interval)

@@ -2,7 +2,7 @@
 
 import asyncio
 import functools
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, TypeVar
 
 import msgspec
@@ -16,11 +16,14 @@ from mooring.model.cloud import (
     Network,
     NetworkId,
     Port,
+    PortId,
     ProjectId,
     Resource,
     Router,
+    RouterId,
     SecurityGroup,
     Subnet,
+    SubnetId,
 )
 from mooring.wire.http import Request, Response, Sender
 
@@ -36,6 +39,34 @@ NOWHERE = "5a5a5a5a-5a5a-5a5a-5a5a-5a5a5a5a5a5a"
 
 T = TypeVar("T", bound=Resource)
 Id = TypeVar("Id", bound=str)
+
+
+class Owner(Cloud):
+    """A project's own hands: what people do to what Mooring finds, and Mooring itself never does."""
+
+    async def set_tags(self, kind: kinds.Kind[T, Id], which: Id, tags: Iterable[str]) -> None:
+        """Replace all tags."""
+        await self._put("tag", kind.path(which, "tags"), {"tags": sorted(set(tags))})
+
+    async def add_router_interface(self, router: RouterId, subnet: SubnetId) -> PortId:
+        """Connect a subnet; the new port has the subnet's gateway address."""
+        return await self._interface("add_router_interface", router, subnet)
+
+    async def remove_router_interface(self, router: RouterId, subnet: SubnetId) -> PortId:
+        """Disconnect a subnet; its port, whose id this is, is gone then."""
+        return await self._interface("remove_router_interface", router, subnet)
+
+    async def _interface(self, verb: str, router: RouterId, subnet: SubnetId) -> PortId:
+        answer = await self._put(verb, kinds.ROUTERS.path(router, verb), {"subnet_id": subnet})
+        return msgspec.json.decode(answer.body, type=_Interface).port_id
+
+    async def _put(self, what: str, path: str, body: dict[str, Any]) -> Response:
+        headers = {"content-type": "application/json", "accept": "application/json"}
+        return await self._send(Request(what, "PUT", path, headers=headers, body=msgspec.json.encode(body)))
+
+
+class _Interface(Struct, frozen=True):
+    port_id: PortId
 
 
 class Site(Struct, frozen=True):
@@ -61,16 +92,16 @@ class World(Struct, frozen=True):
     most_address_pairs: int
 
     @property
-    def member(self) -> Cloud:
-        return Cloud(self.member_door)
+    def member(self) -> Owner:
+        return Owner(self.member_door)
 
     @property
-    def other(self) -> Cloud:
-        return Cloud(self.other_door)
+    def other(self) -> Owner:
+        return Owner(self.other_door)
 
     @property
-    def admin(self) -> Cloud:
-        return Cloud(self.admin_door)
+    def admin(self) -> Owner:
+        return Owner(self.admin_door)
 
     async def limit(self, **limits: int) -> Response:
         """Set the member's quota, as an administrator."""
