@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from mooring.host.hosted_keepalived import Hosted, HostedKeepalived
-from mooring.host.keepalived import KeepalivedError
+from mooring.host.keepalived import Instances, KeepalivedError
 from mooring.lab import waiting
 from mooring.model.gateway import Vrrp
 
@@ -53,9 +53,8 @@ class Bench:
         """Loopback does not have the address."""
         return HostedKeepalived(
             self.folder / "state",
+            Instances("lo", address),
             hosted or self.hosted,
-            interface="lo",
-            address=address,
             program=str(self.program),
             seconds=0.5,
         )

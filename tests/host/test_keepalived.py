@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mooring.host.keepalived import Keepalived, KeepalivedError
+from mooring.host.keepalived import Instances, Keepalived, KeepalivedError
 from mooring.host.keepalived_files import UPTIME
 from mooring.lab import waiting
 from mooring.model.gateway import Vrrp
@@ -61,15 +61,8 @@ class Bench:
 
         Addresses that end in an odd figure belong to the second instance.
         """
-        return Keepalived(
-            self.folder / "state",
-            interface=interface,
-            address=address,
-            further=further,
-            instance_of=lambda each: int(each[-1]) % 2 if further else 0,
-            program=str(self.program),
-            seconds=2.5,
-        )
+        instances = Instances(interface, address, further, lambda each: int(each[-1]) % 2 if further else 0)
+        return Keepalived(self.folder / "state", instances, program=str(self.program), seconds=2.5)
 
     def say(self, *lines: str) -> None:
         """What keepalived would."""
@@ -227,7 +220,7 @@ def test_the_number_of_a_process_of_others_is_not_taken_for_it(bench: Bench) -> 
 
 
 def test_a_program_that_is_not_there_says_what_to_do(tmp_path: Path) -> None:
-    daemon = Keepalived(tmp_path, interface="lo", address="198.51.100.1", program="/nowhere/keepalived")
+    daemon = Keepalived(tmp_path, Instances("lo", "198.51.100.1"), program="/nowhere/keepalived")
     with pytest.raises(KeepalivedError, match="install the package keepalived"):
         daemon.configure("first", held=NOBODY, released=NOBODY)
 

@@ -22,7 +22,7 @@ from mooring.core import vrrp
 from mooring.host import addresses, adverts
 from mooring.host.adverts import Advert
 from mooring.host.hosted_keepalived import Hosted, HostedKeepalived
-from mooring.host.keepalived import Keepalived, KeepalivedError
+from mooring.host.keepalived import Instances, Keepalived, KeepalivedError
 from mooring.lab import waiting
 from mooring.lab.assets import debian
 from mooring.model import config
@@ -56,14 +56,10 @@ class Gateway:
         """As an agent that is started again would have it."""
         settings = self.settings
         address, *further = vrrp.advertised(settings)
-        self.daemon = Keepalived(
-            self.folder,
-            interface=settings.interface,
-            address=address,
-            further=tuple(further),
-            instance_of=lambda each: vrrp.instance_of(each, settings.instances),
-            program=self.program,
+        instances = Instances(
+            settings.interface, address, tuple(further), lambda each: vrrp.instance_of(each, settings.instances)
         )
+        self.daemon = Keepalived(self.folder, instances, program=self.program)
         return self.daemon
 
     @property
@@ -356,7 +352,7 @@ class Host:
             f"--vrrp_pid={gateway.folder}/keepalived.vrrp.pid",
         ]
         self.gateway = gateway
-        self.daemon = HostedKeepalived(gateway.folder, self.hosted, interface="eth0", address="169.254.77.1")
+        self.daemon = HostedKeepalived(gateway.folder, Instances("eth0", "169.254.77.1"), self.hosted)
 
     def start(self) -> None:
         self.gateway.run(*self._start)

@@ -36,7 +36,7 @@ from mooring.host.disk import Disk, Folder
 from mooring.host.errors import HostError
 from mooring.host.hosted_keepalived import Hosted, HostedKeepalived
 from mooring.host.journal import Journal
-from mooring.host.keepalived import Keepalived
+from mooring.host.keepalived import Instances, Keepalived
 from mooring.host.keepalived_files import Files
 from mooring.host.nftables import Nftables
 from mooring.model.config import Config
@@ -59,7 +59,7 @@ class Parts(Struct, frozen=True):
 
     disk: Callable[[Path], Disk] = Folder
     filter: Callable[[], Filter] = Nftables
-    daemon: Callable[..., Keepalived] = Keepalived
+    daemon: Callable[[Path, Instances], Keepalived] = Keepalived
     connections: Callable[[], ConnectionsOf] = Connections
 
 
@@ -197,16 +197,13 @@ def keepalived(config: Config, parts: Parts = REAL) -> Keepalived:
     """Keepalived of our own, or a part of the host's."""
     folder, ours, wanted = Path(config.agent.state).absolute(), config.vrrp, _vrrp(config)
     address, *further = vrrp.advertised(wanted)
-    instances: dict[str, Any] = {
-        "interface": ours.interface,
-        "address": address,
-        "further": tuple(further),
-        "instance_of": lambda each: vrrp.instance_of(each, wanted.instances),
-    }
+    instances = Instances(
+        ours.interface, address, tuple(further), lambda each: vrrp.instance_of(each, wanted.instances)
+    )
     if ours.daemon == "own":
-        return parts.daemon(folder, **instances)
+        return parts.daemon(folder, instances)
     hosted = Hosted(Path(ours.file), Path(ours.main), Path(ours.pid_file), ours.reload)
-    return HostedKeepalived(folder, hosted, **instances)
+    return HostedKeepalived(folder, instances, hosted)
 
 
 def choices(config: Config) -> Choices:

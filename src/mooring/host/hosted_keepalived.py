@@ -4,13 +4,13 @@ Who starts it, and all that holds for the whole of it, is the host's business. I
 configuration, nor does it tell us what it has become: a master is known by its addresses, a backup is trusted.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec import Struct
 
 from mooring.host import commands
-from mooring.host.keepalived import PROGRAM, SECONDS, Keepalived, KeepalivedError, command_line, short, told
+from mooring.host.keepalived import PROGRAM, SECONDS, Instances, Keepalived, KeepalivedError, command_line, short, told
 from mooring.model.gateway import Vrrp
 
 UNSAFE = "script_security not enabled"
@@ -30,27 +30,10 @@ class Hosted(Struct, frozen=True):
 
 
 class HostedKeepalived(Keepalived):
-    def __init__(  # noqa: PLR0913 - each is a fact of its own
-        self,
-        folder: Path,
-        hosted: Hosted,
-        *,
-        interface: str,
-        address: str,
-        further: tuple[str, ...] = (),
-        instance_of: Callable[[str], int] = lambda _: 0,
-        program: str = PROGRAM,
-        seconds: float = SECONDS,
+    def __init__(
+        self, folder: Path, instances: Instances, hosted: Hosted, *, program: str = PROGRAM, seconds: float = SECONDS
     ) -> None:
-        super().__init__(
-            folder,
-            interface=interface,
-            address=address,
-            further=further,
-            instance_of=instance_of,
-            program=program,
-            seconds=seconds,
-        )
+        super().__init__(folder, instances, program=program, seconds=seconds)
         self._hosted = hosted
         self._configuration = hosted.file
         self._draft = hosted.file.with_name(f".{hosted.file.name}.new")  # hidden from who includes all of a folder

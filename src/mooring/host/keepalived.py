@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from msgspec import Struct
+
 from mooring.host import addresses, commands, links
 from mooring.host.errors import HostError
 from mooring.host.keepalived_files import Files
@@ -37,29 +39,27 @@ class KeepalivedError(HostError):
     """keepalived cannot be started, refuses its configuration or does not obey it. The text says which and why."""
 
 
-class Keepalived:
-    """One keepalived of our own, with a folder of ours.
+class Instances(Struct, frozen=True):
+    """By what it is seen which instances of VRRP are master here.
 
-    `address` is on `interface` where it is master; where there are several instances, each of the `further` ones has
-    another, in their order, and `instance_of` tells to which an address belongs that it is to hold. It has so many
-    `seconds` to do what it is told.
+    `address` is on `interface` where the first one is; where there are several, each of the `further` ones has another,
+    in their order, and `of` tells to which an address belongs that it is to hold.
     """
 
-    def __init__(  # noqa: PLR0913 - each is a fact of its own
-        self,
-        folder: Path,
-        *,
-        interface: str,
-        address: str,
-        further: tuple[str, ...] = (),
-        instance_of: Callable[[str], int] = lambda _: 0,
-        program: str = PROGRAM,
-        seconds: float = SECONDS,
-    ) -> None:
+    interface: str
+    address: str
+    further: tuple[str, ...] = ()
+    of: Callable[[str], int] = lambda _: 0
+
+
+class Keepalived:
+    """One keepalived of our own, with a folder of ours. It has so many `seconds` to do what it is told."""
+
+    def __init__(self, folder: Path, instances: Instances, *, program: str = PROGRAM, seconds: float = SECONDS) -> None:
         self.files = Files(folder)
-        self._interface = interface
-        self._advertised = (address, *further)
-        self._instance_of = instance_of
+        self._interface = instances.interface
+        self._advertised = (instances.address, *instances.further)
+        self._instance_of = instances.of
         self._program = program
         self._seconds = seconds
         self._configuration = self.files.configuration

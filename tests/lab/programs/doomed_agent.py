@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 from msgspec import Struct
@@ -29,7 +29,7 @@ from mooring.cli import config_file, logs
 from mooring.host.connections import Connections, Way
 from mooring.host.disk import DiskError, Folder
 from mooring.host.errors import HostError
-from mooring.host.keepalived import Keepalived, KeepalivedError
+from mooring.host.keepalived import Instances, Keepalived, KeepalivedError
 from mooring.host.nftables import Nftables, NftError
 from mooring.model.rules import Element, Transaction
 
@@ -166,8 +166,8 @@ class DoomedNftables(Nftables):
 class DoomedKeepalived(Keepalived):
     """Each step of giving it a configuration is an effect of its own."""
 
-    def __init__(self, fate: Fate, folder: Path, **facts: Any) -> None:  # noqa: ANN401 - those that the real one has
-        super().__init__(folder, **facts)
+    def __init__(self, fate: Fate, folder: Path, instances: Instances) -> None:
+        super().__init__(folder, instances)
         self._fate = fate
 
     def configure(self, text: str, *, held: frozenset[str], released: frozenset[str]) -> None:
