@@ -40,7 +40,11 @@ NAMES: Mapping[str, tuple[str, str]] = {
     ),
     "FLOATING_NETWORK": (
         "annotation of a Service",
-        "The network that its floating IP is to come from, of those in `addresses.floating_networks_allowed`.",
+        "The network of its floating IP, of those in `addresses.floating_networks_allowed`; or `none`: it gets none.",
+    ),
+    "INTERNAL": (
+        "annotation of a Service",
+        'Of the OpenStack cloud provider: `"true"` is read as `none` in place of a network of floating IPs. Only read.',
     ),
     "SHARING_KEY": (
         "annotation of a Service",
@@ -91,6 +95,10 @@ NAMES: Mapping[str, tuple[str, str]] = {
     "DELETING_TAG": (
         "tag of a port or floating IP",
         "Nobody needs it: it is given to nobody any more, and deleted later.",
+    ),
+    "INTERNAL_OWNER": (
+        "`device_owner` of a port",
+        "It is to have no floating IP. Part of the call that makes the port: do not change it.",
     ),
     "FOUND_TAG": (
         "tag of a floating IP",

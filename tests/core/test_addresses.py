@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from mooring.core import addresses
 from mooring.core.addresses import Addresses, Origin, Place
-from mooring.core.wishes import IPV4, IPV6, Wish
+from mooring.core.wishes import IPV4, IPV6, NO_FLOATING_IP, Wish
 from mooring.model import names
 from mooring.model.cloud import (
     AddressPair,
@@ -85,6 +85,36 @@ ONE = (gateway("g1", "10.0.0.5"), gateway("g2"))
 def test_what_is_usable_and_what_was_only_begun(given: Addresses, usable: list[str], begun: str | None) -> None:
     assert given.usable() == usable
     assert given.begun(given.place.origin(Wish(IPV4))) == begun
+
+
+INNER = msgspec.structs.replace(port("i", "10.0.0.5"), device_owner=names.INTERNAL_OWNER)
+
+
+@pytest.mark.parametrize(
+    ("given", "usable", "begun", "begun_inside"),
+    [
+        (known(INNER, gateways=BOTH), ["i"], None, None),
+        (known(INNER, gateways=ONE), [], None, "i"),
+        (known(port("a", "10.0.0.5"), gateways=BOTH), [], "a", None),
+        (known(INNER, floating_ip("i"), gateways=BOTH), ["i"], None, None),
+        (known(INNER, floating_ip("i"), gateways=ONE), [], None, "i"),
+        (known(INNER, gateways=ONE, outside=False), [], "i", "i"),
+        (known(port("a", "10.0.0.5"), gateways=ONE, outside=False), [], "a", "a"),
+    ],
+)
+def test_a_port_that_is_to_have_no_floating_ip_is_complete_without(
+    given: Addresses, usable: list[str], begun: str | None, begun_inside: str | None
+) -> None:
+    assert given.usable() == usable
+    assert given.begun(given.place.origin(Wish(IPV4))) == begun
+    assert given.begun(given.place.origin(Wish(IPV4, floating_network=NO_FLOATING_IP))) == begun_inside
+
+
+def test_a_port_that_is_to_have_no_floating_ip_is_reached_at_its_own_address_whatever_people_put_on_it() -> None:
+    for found in (known(INNER), known(INNER, floating_ip("i"))):
+        assert found.public(INNER.id) == "10.0.0.5"
+        assert found.origin(INNER.id) == Origin(IPV4, SUBNET)
+    assert addresses.bare(PLACE, [INNER, port("a", "10.0.0.6")], []) == ("a",)
 
 
 def test_whether_a_gateway_has_a_group_of_ours_is_not_known_before_somebody_has_looked() -> None:

@@ -70,6 +70,13 @@ def test_a_bad_address_is_to_be_put_right_where_it_stands() -> None:
     assert "annotation metallb.io/loadBalancerIPs:" in refused.fix
 
 
+def test_that_there_is_to_be_no_floating_ip_is_heard_from_who_has_an_address_too() -> None:
+    """Were it not, a Service that lost its port would get a public address in its place."""
+    found = service(**{names.INTERNAL: "true", names.PORT: "p"})
+    assert choices.chosen(found, Wish(IPV4), OFFERED).internal
+    assert remembering.service(found).metadata.annotations == found.metadata.annotations
+
+
 @pytest.mark.parametrize("name", sorted(annotations.ONCE))
 def test_who_has_an_address_keeps_it_whatever_words_of_others_say(name: str) -> None:
     [*_, alike] = names.ALIKE[name]

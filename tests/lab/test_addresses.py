@@ -203,6 +203,24 @@ def test_a_service_chooses_the_subnet_of_its_address(product: Moored, tenant: Te
         assert f"It moves from {usual} to {chosen}." in moored.notes(tenant, "web")
 
 
+def test_a_service_that_wants_no_floating_ip_has_none_until_it_names_a_network(product: Moored, tenant: Tenant) -> None:
+    network = project(product)
+    tenant.deploy("web", replicas=1)
+    moored.expose(tenant, "web", annotations={names.INTERNAL: "true"})
+    inner = moored.address(tenant, "web")
+    behind = network.get_port(tenant.get("service", "web")["metadata"]["annotations"][names.PORT])
+    assert behind.fixed_ips[0]["ip_address"] == inner
+    assert not list(network.ips(port_id=behind.id))
+    moored.expose(tenant, "open", port=8080, app="web")
+    assert moored.address(tenant, "open") != inner, "who is reached from outside does not share with who is not"
+    moored.expose(tenant, "unclear", port=8081, app="web", annotations={names.INTERNAL: "yes please"})
+    said(tenant, "unclear", "BadAnnotation")
+    assert moored.addresses(tenant, "unclear") == []
+    tenant.kubectl("annotate", "service", "web", f"{names.FLOATING_NETWORK}=public")
+    waiting.until(lambda: moored.addresses(tenant, "web") not in ([], [inner]), seconds=60, what="it to move")
+    probe.first_answer(product.lab, "client", moored.address(tenant, "web"))
+
+
 def project(product: Moored) -> Any:  # noqa: ANN401 - openstacksdk has no types
     """What the controllers' own account sees of the network."""
     return topology.connect(product.lab, username="mooring", project_name="mooring").network

@@ -42,6 +42,9 @@ def _from_elsewhere(truth: Truth, service: Service) -> Iterator[str]:
             *(each.floating_network_id for each in truth.floating_ips.values() if each.port_id == port),
         )
     }
+    on = {each.port_id for each in truth.floating_ips.values()}
+    if wants.internal(service) and on.intersection(wants.ports_of(service)):
+        yield f"{service.name} wants no floating IP, and has one"
     for each in wants.chosen(service):
         if truth.choices[each] not in origins:
             yield f"{service.name} chose {each}, and its address is not from there"
@@ -251,7 +254,10 @@ def _port_of(truth: Truth, each: str) -> str | None:
 
 def _nothing_is_left_in_neutron(truth: Truth, needed: set[PortId], *, untagged: Collection[str] = ()) -> Iterator[str]:
     """What was not there at the beginning is needed by a Service and bears our tag; what was there still is."""
-    ours = {port.id: port for port in truth.ports.values() if port.device_owner == "" and port.id not in truth.foreign}
+    free = {"", names.INTERNAL_OWNER}
+    ours = {
+        each.id: each for each in truth.ports.values() if each.device_owner in free and each.id not in truth.foreign
+    }
     public = {each.id: each for each in truth.floating_ips.values() if each.id not in truth.foreign}
     for port in ours.values():
         if port.id not in needed:

@@ -279,6 +279,22 @@ async def _choose(world: World, _chance: random.Random) -> None:
     user.expose("plain", "443/TCP")
 
 
+async def _internal(world: World, _chance: random.Random) -> None:
+    """Addresses without floating IPs: at once, in words of others, later, shared, and where nobody knows what is meant.
+
+    The port of one is lost, and the leader dies.
+    """
+    user = User(world)
+    user.expose("web", "80/TCP")
+    user.expose("inner", "443/TCP", annotations={names.FLOATING_NETWORK: "none"})
+    user.expose("theirs", "80/TCP", annotations={names.INTERNAL: "true"})
+    user.expose("unclear", "8080/TCP", annotations={names.INTERNAL: "yes please"})
+    await user.wait(3.0)
+    user.annotate("web", names.FLOATING_NETWORK, "none")
+    user.lose("ports", "theirs")
+    await user.kill_leader()
+
+
 async def _static(world: World, _chance: random.Random) -> None:
     """Addresses of a list: shared, asked for, of both families, used up, and given to who waits when one is free."""
     world.list_addresses("192.0.2.9-192.0.2.10", "2001:db8::5")
@@ -860,6 +876,7 @@ SCENARIOS = {
         Scenario("replaced", _replaced, addresses=2),
         Scenario("replaced-wish", _replaced_wish, group=True, addresses=1, depends=True),
         Scenario("choose", _choose, addresses=2),
+        Scenario("internal", _internal, addresses=0),
         Scenario("static", _static, depends=True),
         Scenario("static-changed", _static_changed, depends=True),
         Scenario("static-named", _static_named, addresses=1),

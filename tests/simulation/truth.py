@@ -198,7 +198,7 @@ CHOICES = ("openstack.org/mooring-subnet", "openstack.org/mooring-floating-netwo
 
 def _wish(service: Service) -> tuple[object, ...]:
     annotations = service.metadata.annotations
-    chosen = tuple(annotations.get(each, "") for each in CHOICES)
+    chosen = tuple(annotations.get(each, "") for each in (*CHOICES, names.INTERNAL))
     spec, opted_out = service.spec, annotations.get(names.MANAGED) == "false"
     keys = frozenset((each.protocol, each.port) for each in spec.ports)
     whose = spec.type, spec.load_balancer_class, opted_out

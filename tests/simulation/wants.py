@@ -33,7 +33,8 @@ def strange(service: Service) -> bool:
 def impossible(truth: Truth, service: Service) -> bool:
     """It says something that cannot be: it gets no address, and what it has, it keeps."""
     there = service.metadata.annotations.get("openstack.org/mooring-layer", "pod") in LAYERS
-    return not there or any(each not in truth.choices for each in chosen(service))
+    clear = internal(service) or service.metadata.annotations.get(names.INTERNAL) in {None, "true", "false"}
+    return not there or not clear or any(each not in truth.choices for each in chosen(service))
 
 
 def has_ours(service: Service) -> bool:
@@ -101,7 +102,7 @@ def denied(truth: Truth, service: Service) -> bool:
         return truth.ports[port].description != truth.mark or not _free(truth, service, port)
     if not asked:
         return False
-    if not truth.floats or _family(asked) == "IPv6":
+    if not truth.floats or _family(asked) == "IPv6" or internal(service):
         return not asked.startswith(SUBNETS)
     found = next((each for each in truth.floating_ips.values() if each.floating_ip_address == asked), None)
     return found is None or found.port_id is not None or found.description not in {truth.mark, ""}
@@ -128,7 +129,13 @@ def in_vain(truth: Truth, service: Service) -> bool:
 def chosen(service: Service) -> list[str]:
     """Where its owner wants its address to come from."""
     annotations = service.metadata.annotations
-    return [annotations[each] for each in CHOICES if each in annotations]
+    return [annotations[each] for each in CHOICES if annotations.get(each, "none") != "none"]
+
+
+def internal(service: Service) -> bool:
+    """Whether it is to have no floating IP."""
+    said = service.metadata.annotations
+    return said.get(names.FLOATING_NETWORK, {"true": "none"}.get(said.get(names.INTERNAL, ""))) == "none"
 
 
 def _free(truth: Truth, service: Service, port: PortId) -> bool:
@@ -159,11 +166,12 @@ def _used_up(truth: Truth, service: Service, family: str) -> bool:
 
 
 def public(truth: Truth, port: PortId) -> str:
-    """Where a port is reached: by its floating IP, or by its own address of IPv6."""
+    """Where a port is reached: by its floating IP, or by its own address of IPv6, or one that is to have no other."""
     found = truth.ports.get(port)
     own = found.fixed_ips[0].ip_address if found and found.fixed_ips else ""
     floating = (each.floating_ip_address for each in truth.floating_ips.values() if each.port_id == port)
-    return own if ":" in own or not truth.floats or port in truth.static else next(floating, "")
+    alone = found is not None and found.device_owner == names.INTERNAL_OWNER
+    return own if ":" in own or not truth.floats or port in truth.static or alone else next(floating, "")
 
 
 def inner(truth: Truth, service: Service) -> set[str]:

@@ -152,7 +152,7 @@ class Ports:
             "name": f"mooring-{self._place.name}",
             "description": self._place.mark,
             "security_groups": [],  # packets meet those of the gateways' own ports
-        }
+        } | ({"device_owner": names.INTERNAL_OWNER} if self._place.internal(origin) else {})
         try:
             port = await self._cloud.create(PORTS, wanted)
         except (errors.Refused, errors.Conflict) as error:

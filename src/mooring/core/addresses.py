@@ -3,6 +3,9 @@
 An address is a port that the gateways serve and, where floating IPs are wanted, one floating IP on it. It is usable
 once it can be reached from outside and every gateway may use it, by an entry in its port's allowed address pairs.
 
+A port without a floating IP is one that somebody began, or one that is to have none: the port itself says so, from the
+call that makes it on (`internal`). It is reached at its own address, whatever people put on it.
+
 Without OpenStack an operator lists the addresses: each is a port that is always there, and whose id it is itself.
 """
 
@@ -94,12 +97,18 @@ class Place(Struct, frozen=True):
     def origin(self, wish: Wish) -> Origin:
         """Where an address comes from that somebody wishes for."""
         subnet = wish.subnet or self.subnets.get(wish.family, NOWHERE)
+        if wish.internal:
+            return Origin(wish.family, subnet)
         default = self.floating_network if self.floats(wish.family) else None
         return Origin(wish.family, subnet, wish.floating_network or default)
 
     def floats(self, family: str) -> bool:
         """Whether an address of a family is reached by a floating IP. Neutron has none of IPv6."""
         return family == wishes.IPV4 and self.floating_network is not None
+
+    def internal(self, origin: Origin) -> bool:
+        """Whether an address is to have no floating IP, though others of its family have one."""
+        return self.floats(origin.family) and origin.floating_network is None
 
     @property
     def mark(self) -> str:
@@ -210,11 +219,16 @@ class Addresses:
         found, family = self.on(port), self.family(port)
         if found is not None:
             return found.floating_ip_address
-        return None if family and self.place.floats(family) else self.address(port)
+        lacks = family and self.place.floats(family) and not self._is_internal(port)
+        return None if lacks else self.address(port)
+
+    def _is_internal(self, port: PortId) -> bool:
+        found = self.ports.get(port)
+        return found is not None and internal(found)
 
     def on(self, port: PortId) -> FloatingIp | None:
-        """The one on a port of ours, whosever it is."""
-        return self._by_port.get(port) or self._borrowed.get(port)
+        """The one that a port of ours is reached by, whosever it is."""
+        return None if self._is_internal(port) else self._by_port.get(port) or self._borrowed.get(port)
 
     def floating_ip(self, port: PortId) -> FloatingIp | None:
         """The one of ours on a port of ours."""
@@ -297,6 +311,8 @@ class Addresses:
             return False
         if own.floating_network not in {None, origin.floating_network}:
             return False
+        if self.place.floats(origin.family) and self._is_internal(port) is not self.place.internal(origin):
+            return False
         return not address or (reached == address if origin.floating_network is None or reached else True)
 
     def going(self) -> list[str]:
@@ -347,8 +363,14 @@ def _addresses(ports: Iterable[Port]) -> frozenset[str]:
 def bare(place: Place, ports: Iterable[Port], floating_ips: Iterable[FloatingIp]) -> tuple[PortId, ...]:
     """The ports that should have a floating IP, and have none of these."""
     floating = {each.port_id for each in floating_ips}
-    every = ((each.id, each.fixed_ips[0].ip_address) for each in ports if each.fixed_ips and each.id not in floating)
+    outer = (each for each in ports if not internal(each))
+    every = ((each.id, each.fixed_ips[0].ip_address) for each in outer if each.fixed_ips and each.id not in floating)
     return tuple(port for port, address in every if place.floats(wishes.family_of(address)))
+
+
+def internal(port: Port) -> bool:
+    """Whether a port was made to have no floating IP."""
+    return port.device_owner == names.INTERNAL_OWNER
 
 
 def going(what: Ours) -> bool:

@@ -22,7 +22,7 @@ def granted(known: Addresses, port: PortId, wish: Wish) -> bool:
     return (
         (not wish.address or known.public(port) == wish.address)
         and wish.subnet in {None, origin.subnet}
-        and wish.floating_network in {None, origin.floating_network}
+        and (wish.floating_network is None or known.place.origin(wish).floating_network == origin.floating_network)
     )
 
 

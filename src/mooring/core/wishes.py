@@ -19,6 +19,8 @@ MORE_PAIRS = (
     "Raise max_allowed_address_pair in Neutron, and addresses.pairs_limit with it; or let Services share addresses, or "
     "delete some"
 )
+NO_FLOATING_IP = NetworkId("none")
+"""In place of a network: its address is to be that of its port. No network has such an id."""
 LONGEST_KEY = 253
 MORE_QUOTA = "Ask for a larger quota of the OpenStack project, or free what it has and does not need"
 
@@ -30,7 +32,12 @@ class Wish(Struct, frozen=True):
     address: str = ""
     subnet: SubnetId | None = None
     floating_network: NetworkId | None = None
-    """Where it is to come from, if its owner chose."""
+    """Where it is to come from, if its owner chose; be it from nowhere (`NO_FLOATING_IP`)."""
+
+    @property
+    def internal(self) -> bool:
+        """Whether it is to have no floating IP."""
+        return self.floating_network == NO_FLOATING_IP
 
 
 class Refused(Struct, frozen=True):

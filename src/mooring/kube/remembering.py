@@ -30,7 +30,9 @@ once = sys.intern
 NO_TEXTS: dict[str, str] = {}
 OURS = "openstack.org/"
 """Begins every annotation of ours."""
-OF_OTHERS = frozenset({*(each for alike in names.ALIKE.values() for each in alike), names.SOURCE_RANGES})
+OF_OTHERS = frozenset(
+    {*(each for alike in names.ALIKE.values() for each in alike), names.SOURCE_RANGES, names.INTERNAL}
+)
 """Annotations that are not ours, and that are read."""
 
 

@@ -192,7 +192,7 @@ class Addresses(Struct, frozen=True, forbid_unknown_fields=True):
         tuple[Annotated[str, Meta(min_length=1)], ...],
         Meta(
             description="Other networks of floating IPs, which a Service may choose by its annotation "
-            "`openstack.org/mooring-floating-network`.",
+            "`openstack.org/mooring-floating-network`. To have no floating IP (`none`) is always allowed.",
             extra=IDS,
         ),
     ] = ()

@@ -16,6 +16,8 @@ ALIKE = {
     FLOATING_NETWORK: ("loadbalancer.openstack.org/floating-network-id",),
 }
 """Annotations that people wrote for other load balancers, and that say the same. Ours win."""
+INTERNAL = "service.beta.kubernetes.io/openstack-internal-load-balancer"
+"""Of the OpenStack cloud provider: "true" says that it is to have no floating IP."""
 
 EPOCH = "openstack.org/mooring-epoch"
 LAYER = "openstack.org/mooring-layer"
@@ -35,6 +37,8 @@ FOUND_TAG = "mooring-found"
 """On floating IPs that were there before a Service asked for them."""
 NAMESPACE_TAG = "mooring-namespace:"
 """Begins the tag on a floating IP that is kept: for whom."""
+INTERNAL_OWNER = "mooring:internal"
+"""The device_owner, from the call that makes them, of ports that are to have no floating IP where others have one."""
 
 SOURCE_RANGES = "service.beta.kubernetes.io/load-balancer-source-ranges"
 """Kubernetes' own, from before there was spec.loadBalancerSourceRanges."""
