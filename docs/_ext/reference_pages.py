@@ -46,6 +46,10 @@ NAMES: Mapping[str, tuple[str, str]] = {
         "annotation of a Service",
         'Of the OpenStack cloud provider: `"true"` is read as `none` in place of a network of floating IPs. Only read.',
     ),
+    "MANAGED_BY_CAH": (
+        "annotation of a Service",
+        'Of ch-k8s-lbaas: by `"true"` two claim the Service; `"false"` opts out who has no class. Only read.',
+    ),
     "SHARING_KEY": (
         "annotation of a Service",
         "Any text. Services share an address only with those that have the same text, or none as they have none.",
@@ -131,6 +135,8 @@ WELL = {
     Reason.ADDRESS_UNMARKED,
     Reason.PROGRAMMED,
     Reason.NO_ENDPOINTS,
+    Reason.CLAIMED_TWICE,
+    Reason.ANNOTATION_IGNORED,
 }
 """Reasons of a condition that is True."""
 

@@ -92,3 +92,35 @@ def test_ours_win_and_both_are_remembered(ours: str, alike: str) -> None:
     assert annotations.said(both, ours) == "ours"
     assert annotations.said(service(**{alike: "theirs", ours: ""}), ours) == ""
     assert remembering.service(both).metadata.annotations == both.metadata.annotations
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ({}, []),
+        ({"loadbalancer.openstack.org/port-id": "p"}, ["loadbalancer.openstack.org/port-id"]),
+        ({"loadbalancer.openstack.org/proxy-protocol": "False"}, []),
+        ({"loadbalancer.openstack.org/proxy-protocol": "v2"}, ["loadbalancer.openstack.org/proxy-protocol"]),
+        ({"loadbalancer.openstack.org/flavor-id": " "}, []),
+        (
+            {"purelb.io/service-group": "b", "metallb.io/address-pool": "a"},
+            ["metallb.io/address-pool", "purelb.io/service-group"],
+        ),
+        ({"loadbalancer.openstack.org/load-balancer-id": "x", "metallb.io/ip-allocated-from-pool": "y"}, []),
+        ({each: "x" for alike in names.ALIKE.values() for each in alike} | {names.INTERNAL: "true"}, []),
+        ({"example.org/other": "x"}, []),
+    ],
+)
+def test_what_nobody_does_here(said: dict[str, str], told: list[str]) -> None:
+    assert annotations.not_done(service(**said)) == told
+    kept = remembering.service(service(**said))
+    assert annotations.not_done(kept) == told, "it is remembered"
+
+
+@pytest.mark.parametrize(
+    ("text", "serves", "opted_out"),
+    [("true", True, False), (" True", True, False), ("false", False, True), ("", False, False), ("yes", False, False)],
+)
+def test_what_ch_k8s_lbaas_and_its_users_say(text: str, *, serves: bool, opted_out: bool) -> None:
+    found = remembering.service(service(**{names.MANAGED_BY_CAH: text}))
+    assert (annotations.served_by_cah(found), annotations.opted_out_of_cah(found)) == (serves, opted_out)

@@ -16,8 +16,9 @@ from mooring.model.steps import Tell
 CLAIMED, NOT_CLAIMED = Services(claim_unclassed=True), Services()
 
 
-def service(lb_class: str = "", backend: str = "", type: str = "LoadBalancer") -> Service:  # noqa: A002 - Kubernetes' word
-    annotations = {names.BACKEND: backend} if backend else {}
+def service(lb_class: str = "", backend: str = "", type: str = "LoadBalancer", cah: str = "") -> Service:  # noqa: A002 - Kubernetes' word
+    given = {names.BACKEND: backend, names.MANAGED_BY_CAH: cah}
+    annotations = {name: text for name, text in given.items() if text}
     return Service(Meta("web", "shop", annotations=annotations), ServiceSpec(type=type, load_balancer_class=lb_class))
 
 
@@ -48,6 +49,12 @@ def served(given: Service, managed: str = "true", shown: str = "203.0.113.5") ->
         (service(backend="ovn"), CLAIMED, Reason.OTHER_CLASS),
         (service(backend="Gateway"), CLAIMED, Reason.OTHER_CLASS),
         (service(type="ClusterIP"), CLAIMED, Reason.NOT_LOAD_BALANCER),
+        (service(cah="false"), CLAIMED, Reason.OTHER_CLASS),
+        (service(cah="true"), CLAIMED, None),
+        (service(cah="false", backend="gateway"), CLAIMED, None),
+        (service(cah="false", backend="gateway"), NOT_CLAIMED, Reason.OTHER_CLASS),
+        (service(names.GATEWAY_CLASS, cah="false"), CLAIMED, None),
+        (served(service(cah="false")), CLAIMED, None),
         (served(service()), NOT_CLAIMED, None),
         (served(service(backend="gateway")), NOT_CLAIMED, None),
         (served(service(backend="octavia")), NOT_CLAIMED, Reason.OTHER_CLASS),
@@ -84,6 +91,10 @@ def test_nothing_but_a_missing_class_is_settled_and_once_is_enough(given: Servic
     [
         (service(), ("It has no class, and Mooring serves openstack.org/gateway", "services.claim_unclassed")),
         (service("x.org/y"), ("It has class x.org/y", "make it anew")),
+        (
+            service(cah="false"),
+            (f'no class, and its annotation {names.MANAGED_BY_CAH} says "false"', 'write "gateway"'),
+        ),
         (
             service(backend="ovn"),
             ("its annotation openstack.org/mooring-backend says 'ovn'", "Take the annotation away"),

@@ -211,6 +211,21 @@ def test_another_controller(one: Service, wanted: Services, address: bool, final
     assert absent("cloud controller manager", there) is not finalizer
 
 
+@pytest.mark.parametrize(
+    ("one", "said", "claimed"),
+    [
+        (service(), "true", True),
+        (service(), "false", False),
+        (service(cls="example.org/other"), "true", False),
+    ],
+)
+def test_what_ch_k8s_lbaas_claims_of_ours(one: Service, said: str, claimed: bool) -> None:  # noqa: FBT001 - a column
+    one.metadata.annotations[names.MANAGED_BY_CAH] = said
+    there = facts(survey(one, owned=Owned(PLACE)))
+    assert absent("ch-k8s-lbaas", there) is not claimed
+    assert not claimed or "claims shop/web" in finding("ch-k8s-lbaas", there).seen
+
+
 @pytest.mark.parametrize("lacks", sorted(EXTENSIONS))
 def test_every_extension_is_missed(lacks: str) -> None:
     found = finding("API extensions", facts(cloud=InCloud(ALL - {lacks})))

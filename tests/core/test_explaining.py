@@ -229,6 +229,38 @@ def test_an_annotation_that_nobody_reads_is_told() -> None:
     assert [each.reason for each in telling.news(given, Tell((accepted,)))] == ["BadAnnotation"]
 
 
+@pytest.mark.parametrize(
+    ("said", "reason", "words"),
+    [
+        ({names.MANAGED_BY_CAH: "true"}, "ClaimedTwice", "ch-k8s-lbaas claims it, too"),
+        ({names.MANAGED_BY_CAH: "true", "purelb.io/multi-pool": "x"}, "ClaimedTwice", "ch-k8s-lbaas"),
+        ({names.MANAGED_BY_CAH: "false"}, "Accepted", ""),
+        ({"metallb.io/address-pool": "gold"}, "AnnotationIgnored", "annotation metallb.io/address-pool asks for"),
+        (dict.fromkeys(sorted(names.NOT_DONE)[:5], "x"), "AnnotationIgnored", "and 2 more asks for"),
+        (
+            {"metallb.io/address-pool": "gold", "openstack.org/mooring-x": ""},
+            "BadAnnotation",
+            "openstack.org/mooring-x",
+        ),
+    ],
+)
+def test_words_of_others_are_told_on_who_is_served(said: dict[str, str], reason: str, words: str) -> None:
+    given = annotated(service(), **{names.MANAGED: "true", **said})
+    accepted, *_ = explaining.conditions(seen(given))
+    assert (accepted.status, accepted.reason) == ("True", reason)
+    assert words in accepted.message
+    assert [each.reason for each in telling.news(given, Tell((accepted,)))] == [reason] * (reason != "Accepted")
+
+
+def test_whose_address_it_is_that_ch_k8s_lbaas_gave() -> None:
+    given = annotated(service("198.51.100.1"), **{names.MANAGED_BY_CAH: "true"})
+    [accepted] = explaining.verdicts(seen(given))
+    assert (accepted.reason, "which ch-k8s-lbaas, by its annotation, gave it" in accepted.fact) == (
+        Reason.FOREIGN_ADDRESS,
+        True,
+    )
+
+
 @pytest.mark.parametrize(("said", "told"), [("true", []), ("True", []), ("", []), ("flase", ["BadAnnotation"])])
 def test_who_may_have_wanted_to_opt_out_hears_that_it_did_not(said: str, told: list[str]) -> None:
     given = annotated(service(), **{names.MANAGED: said})

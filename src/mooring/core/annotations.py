@@ -22,6 +22,26 @@ def unknown(service: Service) -> list[str]:
     return sorted(each for each in service.metadata.annotations if each.startswith(PREFIX) and each not in READ)
 
 
+def not_done(service: Service) -> list[str]:
+    """Annotations of other load balancers that ask for something that nobody does here."""
+    there = service.metadata.annotations
+    return sorted(each for each in names.NOT_DONE & there.keys() if there[each].strip().lower() not in {"", "false"})
+
+
+def served_by_cah(service: Service) -> bool:
+    """Whether ch-k8s-lbaas says that it serves it."""
+    return _managed_by_cah(service) == "true"
+
+
+def opted_out_of_cah(service: Service) -> bool:
+    """Whether its owner wants it not to be served by ch-k8s-lbaas, which takes whatever it finds."""
+    return _managed_by_cah(service) == "false"
+
+
+def _managed_by_cah(service: Service) -> str:
+    return service.metadata.annotations.get(names.MANAGED_BY_CAH, "").strip().lower()
+
+
 def said(service: Service, name: str) -> str:
     """What it says, without the blanks around it; nothing, if it says nothing."""
     return service.metadata.annotations.get(spelled(service, name), "").strip()

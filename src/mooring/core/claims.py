@@ -9,12 +9,14 @@ none     none, gateway   no                     yes             ours, until it i
 none     none, gateway   no                     no              none: somebody else's
 none     another         -                      -               none: somebody else's
 
+Who has opted out of ch-k8s-lbaas counts as not claimed, unless the annotation says gateway: it wanted no load balancer.
+
 A word that is no back end at all is a slip on a Service that we hold: it stays ours, and is told so.
 """
 
 import msgspec
 
-from mooring.core import quoting
+from mooring.core import annotations, quoting
 from mooring.core.wishes import Refused
 from mooring.model import names
 from mooring.model.config import Services
@@ -29,9 +31,15 @@ def settled(service: Service, wanted: Services) -> Service:
     spec = service.spec
     if spec.type != "LoadBalancer" or spec.load_balancer_class or other_backend(service):
         return service
-    if not wanted.claim_unclassed and names.FINALIZER not in service.metadata.finalizers:
+    claimed = wanted.claim_unclassed and not opted_out_elsewhere(service)
+    if not claimed and names.FINALIZER not in service.metadata.finalizers:
         return service
     return msgspec.structs.replace(service, spec=msgspec.structs.replace(spec, load_balancer_class=names.GATEWAY_CLASS))
+
+
+def opted_out_elsewhere(service: Service) -> bool:
+    """Whether its owner wanted no load balancer while there was another one, and has not asked for this one since."""
+    return annotations.opted_out_of_cah(service) and not service.metadata.annotations.get(names.BACKEND)
 
 
 def other_backend(service: Service) -> str:

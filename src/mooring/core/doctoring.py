@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
-from mooring.core import cloud_findings, group_findings, mapping
+from mooring.core import annotations, cloud_findings, group_findings, mapping
 from mooring.core.cloud_findings import InCloud
 from mooring.core.surveyed import Survey
 from mooring.model import names
@@ -195,6 +195,10 @@ def _rivals(facts: Facts) -> Iterator[Finding]:
         and names.CLEANUP_FINALIZER in each.metadata.finalizers
         and names.FINALIZER not in each.metadata.finalizers
     ]
+    claimed = [str(each.name) for each in every if mapping.can_be_managed(each) and annotations.served_by_cah(each)]
+    if claimed:
+        fix = "end the controller of ch-k8s-lbaas, then take its annotations away: it takes Services of every class"
+        yield Finding("ch-k8s-lbaas", well=False, seen=f"claims {cloud_findings.some(claimed)}", fix=fix)
     if held:
         fix = "set services.claim_unclassed = false, or end the cloud controller manager's part for Services"
         yield Finding("cloud controller manager", well=False, seen=f"holds {cloud_findings.some(held)}", fix=fix)

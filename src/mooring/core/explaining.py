@@ -21,6 +21,7 @@ SEE_PROJECT = (
     "See that the controller's OpenStack user is of the right project. If the ports were really deleted, clear "
     "status.loadBalancer of the Services, and they get other addresses"
 )
+OURS_TO_SERVE = "It is for the gateways to serve"
 
 FIXES = {
     Reason.WISH_REFUSED: "Ask for another address or for none, or free that one",
@@ -112,12 +113,25 @@ def _accepted(seen: Seen) -> Verdict:
         if seen.many_lost:
             fact = f"It shows {shown}, and its port is gone, as are many at once: nothing is done about that"
             return _ill(Reason.PORTS_LOST, fact, SEE_PROJECT)
-        fact = f"It shows {shown}, which somebody else gave it"
+        who = "ch-k8s-lbaas, by its annotation," if annotations.served_by_cah(service) else "somebody else"
+        fact = f"It shows {shown}, which {who} gave it"
         return _ill(Reason.FOREIGN_ADDRESS, fact, "Find who serves it, or clear status.loadBalancer if nobody does")
+    return _remark(service) or _well(Reason.ACCEPTED, OURS_TO_SERVE)
+
+
+def _remark(service: Service) -> Verdict | None:
+    """What its owner should look at, though it is served."""
+    if annotations.served_by_cah(service):
+        fact = f'{OURS_TO_SERVE}. ch-k8s-lbaas claims it, too: its annotation {names.MANAGED_BY_CAH} says "true"'
+        return _well(Reason.CLAIMED_TWICE, fact, "End the controller of ch-k8s-lbaas, then take the annotation away")
     if unknown := annotations.unknown(service):
-        fact = f"It is for the gateways to serve. Nobody reads its annotation {', '.join(unknown[:FEW])!s:.200}"
+        fact = f"{OURS_TO_SERVE}. Nobody reads its annotation {', '.join(unknown[:FEW])!s:.200}"
         return _well(Reason.BAD_ANNOTATION, fact, "Correct its name, or take it away")
-    return _well(Reason.ACCEPTED, "It is for the gateways to serve")
+    if ignored := annotations.not_done(service):
+        more = f" and {len(ignored) - FEW} more" if len(ignored) > FEW else ""
+        fact = f"{OURS_TO_SERVE}. Mooring does not do what its annotation {', '.join(ignored[:FEW])}{more} asks for"
+        return _well(Reason.ANNOTATION_IGNORED, fact, "Take it away if that is well, or see what Mooring has instead")
+    return None
 
 
 def _refused(service: Service, reason: Reason) -> Verdict:
@@ -150,6 +164,9 @@ def _other_class(service: Service) -> tuple[str, str]:
         return f"It has class {spec.load_balancer_class}, and Mooring serves {names.GATEWAY_CLASS}", fix
     if claims.other_backend(service):
         return f"It has no class, and {_annotation(service)}", "Take the annotation away if Mooring is to serve it"
+    if claims.opted_out_elsewhere(service):
+        fact = f'It has no class, and its annotation {names.MANAGED_BY_CAH} says "false"'
+        return fact, f'If Mooring is to serve it, write "{names.GATEWAY_BACKEND}" into annotation {names.BACKEND}'
     fact = f"It has no class, and Mooring serves {names.GATEWAY_CLASS}"
     return fact, f"{fix}, or set services.claim_unclassed if nobody else serves Services without a class"
 

@@ -26,6 +26,8 @@ WORTH_A_WARNING = {
     Reason.ADDRESS_UNMARKED.value,
     Reason.GATEWAY_REFUSES.value,
     Reason.BAD_ANNOTATION.value,
+    Reason.CLAIMED_TWICE.value,
+    Reason.ANNOTATION_IGNORED.value,
     Reason.WISH_REFUSED.value,
     Reason.PAIRS_LIMIT.value,
     Reason.QUOTA_EXCEEDED.value,

@@ -31,7 +31,11 @@ NO_TEXTS: dict[str, str] = {}
 OURS = "openstack.org/"
 """Begins every annotation of ours."""
 OF_OTHERS = frozenset(
-    {*(each for alike in names.ALIKE.values() for each in alike), names.SOURCE_RANGES, names.INTERNAL}
+    {
+        *(each for alike in names.ALIKE.values() for each in alike),
+        *names.NOT_DONE,
+        *(names.SOURCE_RANGES, names.INTERNAL, names.MANAGED_BY_CAH),
+    }
 )
 """Annotations that are not ours, and that are read."""
 

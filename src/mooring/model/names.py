@@ -18,6 +18,26 @@ ALIKE = {
 """Annotations that people wrote for other load balancers, and that say the same. Ours win."""
 INTERNAL = "service.beta.kubernetes.io/openstack-internal-load-balancer"
 """Of the OpenStack cloud provider: "true" says that it is to have no floating IP."""
+MANAGED_BY_CAH = "cah-loadbalancer.k8s.cloudandheat.com/managed"
+"""Of ch-k8s-lbaas: "true" is its mark on what it serves; an owner's "false" opts out."""
+NOT_DONE = frozenset(
+    f"{prefix}/{name}"
+    for prefix, every in {
+        "loadbalancer.openstack.org": (
+            *("class", "network-id", "port-id", "member-subnet-id", "node-selector", "hostname"),
+            *("floating-subnet", "floating-subnet-id", "floating-subnet-tags", "flavor-id", "availability-zone"),
+            *("connection-limit", "proxy-protocol", "x-forwarded-for", "lb-method", "default-tls-container-ref"),
+            *("timeout-client-data", "timeout-member-connect", "timeout-member-data", "timeout-tcp-inspect"),
+            *("enable-health-monitor", "health-monitor-delay", "health-monitor-timeout"),
+            *("health-monitor-max-retries", "health-monitor-max-retries-down"),
+        ),
+        "metallb.io": ("address-pool",),
+        "metallb.universe.tf": ("address-pool",),
+        "purelb.io": ("service-group", "allow-local", "multi-pool", "node-affinity", "re-evaluate"),
+    }.items()
+    for name in every
+)
+"""Annotations by which owners ask other load balancers for what Mooring does not do. What those write is not here."""
 
 EPOCH = "openstack.org/mooring-epoch"
 LAYER = "openstack.org/mooring-layer"

@@ -20,6 +20,8 @@ class Reason(enum.Enum):
     CLASS_DISAGREES = "ClassDisagrees"
     FOREIGN_ADDRESS = "ForeignAddress"
     PORTS_LOST = "PortsLost"
+    CLAIMED_TWICE = "ClaimedTwice"
+    ANNOTATION_IGNORED = "AnnotationIgnored"
     # whether it has an address
     ALLOCATED = "Allocated"
     SHARING_KEY = "SharingKey"
