@@ -15,8 +15,6 @@ RULES = ROOT / "deploy" / "monitoring" / "mooring.rules.yaml"
 FIRING = 'count by (alertname, cluster) (ALERTS{alertstate="firing", severity="page"})'
 AFTER = "10m"
 
-pytestmark = pytest.mark.long
-
 
 @pytest.fixture(scope="session")
 def promtool(tmp_path_factory: pytest.TempPathFactory) -> str:
