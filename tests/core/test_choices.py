@@ -78,6 +78,7 @@ def service(  # noqa: PLR0913 - what there is to say of one
         (service("web", internal="true", theirs="partners"), IPV4, None, NO_FLOATING_IP),
         (service("web", internal="true", theirs="unknown"), IPV4, None, NO_FLOATING_IP),
         (service("web", internal="false", theirs="partners"), IPV4, None, OUT2),
+        (service("web", internal=""), IPV4, None, None),
     ],
 )
 def test_what_is_chosen(given: Service, family: str, subnet: SubnetId | None, network: NetworkId | None) -> None:
@@ -95,7 +96,6 @@ def test_what_is_chosen(given: Service, family: str, subnet: SubnetId | None, ne
         (service("web", pool="x" * 500), "addresses.floating_networks_allowed"),
         (service("web", theirs="none"), "'none', which is not in addresses.floating_networks_allowed"),
         (service("web", internal="yes please"), f"{names.INTERNAL} says 'yes please'"),
-        (service("web", internal=""), f"{names.INTERNAL} says ''"),
         (service("web", internal="x" * 500), names.INTERNAL),
     ],
 )
@@ -105,6 +105,10 @@ def test_what_cannot_be_chosen_is_told(given: Service, told: str) -> None:
     assert told in refused.fact
     assert len(refused.fact) < 300
     assert refused.fix
+
+
+def test_where_nothing_floats_nobody_has_to_say_clearly_that_it_is_not_to() -> None:
+    assert choices.refused(service("web", internal="yes please"), OFFERED, floats=False) is None
 
 
 def port(name: str, address: str, subnet: SubnetId, owner: str = "") -> Port:
@@ -206,7 +210,7 @@ def test_who_wants_no_floating_ip_gets_a_port_without_one(given: Service, expect
 
 @pytest.mark.parametrize(
     ("on", "given_back"),
-    [("e", PutBack(PortId("e"), FloatingIpId("f-x"))), ("gone", MakePort(IPV4, "203.0.113.9"))],
+    [("e", PutBack(PortId("e"), FloatingIpId("f-x"))), ("gone", MakePort(IPV4, "203.0.113.9", floating_network=OUT))],
     ids=["taken off", "without its port"],
 )
 def test_who_wants_no_floating_ip_does_not_get_back_the_one_that_it_lost(on: str, given_back: Step) -> None:

@@ -9,7 +9,7 @@ from mooring.core import claims, explaining, mapping
 from mooring.core.mapping import Seen
 from mooring.model import names
 from mooring.model.config import Services
-from mooring.model.kubernetes import Ingress, LoadBalancerStatus, Meta, Service, ServiceSpec, ServiceStatus
+from mooring.model.kubernetes import Condition, Ingress, LoadBalancerStatus, Meta, Service, ServiceSpec, ServiceStatus
 from mooring.model.reasons import Reason
 from mooring.model.steps import Tell
 
@@ -28,7 +28,8 @@ def served(given: Service, managed: str = "true", shown: str = "203.0.113.5") ->
     meta = msgspec.structs.replace(
         given.metadata, annotations=given.metadata.annotations | ours, finalizers=(names.FINALIZER,)
     )
-    status = ServiceStatus(LoadBalancerStatus((Ingress(shown),) if shown else ()))
+    told = tuple(Condition(each, "True", "Accepted") for each in names.CONDITIONS)
+    status = ServiceStatus(LoadBalancerStatus((Ingress(shown),) if shown else ()), told)
     return msgspec.structs.replace(given, metadata=meta, status=status)
 
 
@@ -56,6 +57,8 @@ def served(given: Service, managed: str = "true", shown: str = "203.0.113.5") ->
         (service(names.GATEWAY_CLASS, cah="false"), CLAIMED, None),
         (served(service(cah="false")), CLAIMED, None),
         (served(service()), NOT_CLAIMED, None),
+        (msgspec.structs.replace(served(service()), status=ServiceStatus()), NOT_CLAIMED, Reason.OTHER_CLASS),
+        (msgspec.structs.replace(served(service()), metadata=Meta(name="web", namespace="shop")), NOT_CLAIMED, None),
         (served(service(backend="gateway")), NOT_CLAIMED, None),
         (served(service(backend="octavia")), NOT_CLAIMED, Reason.OTHER_CLASS),
         (served(service("example.org/other")), NOT_CLAIMED, Reason.OTHER_CLASS),

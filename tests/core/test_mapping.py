@@ -228,8 +228,8 @@ def both(port: str = BOTH, *shown: str) -> Service:
         (seen(mapped(ADDRESS), port_is_ours=True, taken_off=KEPT), PutBack(PORT, KEPT)),
         (Seen(ours(), (Leg(Wish(IPV4)), Leg(Wish(IPV6, ADDRESS6)))), MakePort(IPV6, ADDRESS6)),
         # a floating IP whose port somebody deleted gets a new one, whatever else there would be
-        (seen(mapped(ADDRESS), lost=ADDRESS), MakePort(IPV4, ADDRESS)),
-        (seen(mapped(ADDRESS), lost=ADDRESS, candidate=PORT), MakePort(IPV4, ADDRESS)),
+        (seen(mapped(ADDRESS), lost=Wish(IPV4, ADDRESS)), MakePort(IPV4, ADDRESS)),
+        (seen(mapped(ADDRESS), lost=Wish(IPV4, ADDRESS), candidate=PORT), MakePort(IPV4, ADDRESS)),
         (seen(mapped(deleting=True), port_is_ours=True, to_keep=KEPT), Keep(KEPT, "shop")),
     ],
 )

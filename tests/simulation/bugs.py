@@ -587,7 +587,7 @@ MUTANTS = (
     Bug(
         "S3, kept",
         "a floating IP that its owner had before is deleted with the Service that used it",
-        (("core/cleaning.py", "isinstance(what, FloatingIp) and keeping.kept(what)", "False"),),
+        (("core/cleaning.py", "(keeping.kept(what) or what.port_id in inner)", "False"),),
     ),
     Bug(
         "rest, wishes",

@@ -2,6 +2,7 @@
 
 import itertools
 from collections import Counter
+from http import HTTPStatus
 from typing import Any
 
 import msgspec
@@ -11,12 +12,15 @@ from mooring.cloud.errors import ServerFault
 from mooring.controller.controller import Outside
 from mooring.core.addresses import Place
 from mooring.core.roster import Roster
+from mooring.kube.twin.server import ADMIN
 from mooring.model import names
 from mooring.model.cloud import PortId
 from mooring.model.kubernetes import Name
+from mooring.wire.http import Request, Response
 from tests.simulation import rest
 from tests.simulation.explore import Scripted
 from tests.simulation.faults import Fault
+from tests.simulation.process import Process
 from tests.simulation.user import User
 from tests.simulation.world import MEMBER, TIMES, World
 
@@ -293,19 +297,102 @@ def test_who_asks_for_another_address_in_vain_keeps_its_own_when_its_port_is_del
     World(1, Scripted({})).run(deeds)
 
 
-def test_a_drained_gateway_that_was_taken_away_is_as_any_other_when_it_comes_back() -> None:
+class Stubborn(World):
+    """A gateway's port that nobody gets an answer about when it is changed."""
+
+    port = ""
+
+    def point(self, process: Process, server: str, request: Request, possible: tuple[Fault, ...]) -> Fault | None:
+        fault = super().point(process, server, request, possible)
+        hangs = self.port and request.what == "update ports" and self.port in request.path
+        return Fault.TIMEOUT_BEFORE if hangs and Fault.TIMEOUT_BEFORE in possible else fault
+
+
+def test_a_gateway_that_left_and_whose_port_cannot_be_changed_keeps_nobody_from_an_address() -> None:
+    world = Stubborn(1, Scripted({}))
+
+    async def deeds(_world: World) -> None:
+        world.elects = True
+        user = User(world)
+        user.expose("web", "80/TCP")
+        await user.wait(3.0)
+        world.port = world.truth.gateway_ports["g1"]
+        world.configure("g2")
+        await user.wait(LONG)
+        user.expose("late", "80/TCP")
+        await user.wait(2 * TIMES.audit)
+        assert user.shown("late")
+        world.port = ""
+
+    world.run(deeds)
+
+
+def test_who_chose_another_network_in_vain_and_loses_its_port_keeps_its_address_until_it_can_move() -> None:
     async def deeds(world: World) -> None:
+        world.offer_choice()
+        user = User(world)
+        user.expose("web", "80/TCP")
+        await user.wait(3.0)
+        address = user.shown("web")
+        user.limit(floatingip=len(world.truth.floating_ips))
+        await user.wait(2 * TIMES.audit)
+        user.annotate("web", names.SUBNET, "fast")
+        user.annotate("web", names.FLOATING_NETWORK, "partners")
+        await user.wait(5.0)
+        user.lose("ports", "web")
+        await user.wait(LONG)
+        assert user.shown("web") == address
+        assert on(world, address) is not None
+        user.limit(floatingip=50)
+        await user.wait(LONG)
+        assert user.shown("web") not in {"", address}
+
+    World(1, Scripted({})).run(deeds)
+
+
+def test_a_floating_ip_that_somebody_puts_on_an_internal_port_is_taken_off_and_not_deleted() -> None:
+    async def deeds(world: World) -> None:
+        user = User(world)
+        user.expose("web", "80/TCP")
+        user.expose("inner", "80/TCP", annotations={names.INTERNAL: "true"})
+        await user.wait(5.0)
+        address = user.shown("web")
+        user.put_on(address, PortId(user.annotations("inner")[names.PORT]))
+        await user.wait(LONG)
+        assert on(world, address) is None
+        assert user.shown("web") not in {"", address}
+
+    World(1, Scripted({})).run(deeds)
+
+
+@pytest.mark.parametrize("conflict", [False, True], ids=["", "a conflict on the Lease"])
+def test_a_drained_gateway_that_was_taken_away_is_as_any_other_when_it_comes_back(
+    conflict: bool,  # noqa: FBT001 - a column
+) -> None:
+    world = World(1, Scripted({}))
+    real, refused = world.kube.handle, [not conflict]
+
+    def handle(request: Request, user: str = ADMIN) -> Response:
+        if refused[0] or request.method != "PATCH" or "leases" not in request.path or b"drained" not in request.body:
+            return real(request, user)
+        refused[0] = True
+        told = {"kind": "Status", "status": "Failure", "reason": "Conflict", "code": 409, "message": "it has changed"}
+        return Response(HTTPStatus.CONFLICT, {}, msgspec.json.encode(told))
+
+    async def deeds(_world: World) -> None:
         world.elects = True
         user = User(world)
         user.expose("web", "80/TCP")
         await user.wait(3.0)
         user.drain("g1")
         await user.wait(2 * TIMES.heartbeat)
+        world.kube.handle = handle  # type: ignore[method-assign]
         world.configure("g2")
         await user.wait(LONG)
+        assert refused[0]
         world.truth.drained = frozenset()
         world.configure("g1", "g2")
         await user.wait(LONG)
         assert not world.gateways["g1"].machine.daemon.lowered()
 
-    World(1, Scripted({})).run(deeds)
+    world.run(deeds)

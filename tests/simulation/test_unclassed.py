@@ -39,8 +39,10 @@ def claiming() -> World:
         lambda user: user.change_ports("web", "80/TCP", "81/TCP"),
         lambda user: user.wipe_status("web"),
         lambda user: (user.lose("floatingips", "web"), user.lose("ports", "web")),
+        lambda user: user.replace("web"),
+        lambda user: user.take_finalizers("web"),
     ],
-    ids=["has to move", "its status is wiped", "all is lost"],
+    ids=["has to move", "its status is wiped", "all is lost", "it is replaced", "its finalizers are gone"],
 )
 def test_it_gets_an_address_again(deed: Deed) -> None:
     async def deeds(world: World) -> None:
@@ -82,3 +84,20 @@ def test_nothing_of_ours_is_left_of_it() -> None:
         assert not world.truth.services[Name("shop", "web")].metadata.finalizers
 
     claiming().run(deeds)
+
+
+def test_who_copies_what_is_ours_into_a_service_of_others_gets_nothing_from_us() -> None:
+    """Another controller is to serve it: it has no class any more, and such are not taken on."""
+
+    async def deeds(world: World) -> None:
+        user = User(world)
+        user.expose("web", "80/TCP")
+        await user.wait(3.0)
+        meta = world.truth.services[Name("shop", "web")].metadata
+        user.expose("copy", "80/TCP", ours=False, annotations=meta.annotations)
+        user.hold_by("copy", *meta.finalizers)
+        await user.wait(LONG)
+        assert user.shown("copy") == ""
+        assert names.FINALIZER not in world.truth.services[Name("shop", "copy")].metadata.finalizers
+
+    World(1, Scripted({})).run(deeds)

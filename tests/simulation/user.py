@@ -219,6 +219,13 @@ class User:
             truth.foreign |= {each.id}
         return machine
 
+    def put_on(self, address: str, port: PortId) -> None:
+        """An operator moves a floating IP to a port, and has it in hand from now on."""
+        truth = self._world.truth
+        for each in [each for each in truth.floating_ips.values() if each.floating_ip_address == address]:
+            self._operate("PUT", f"floatingips/{each.id}", {"floatingip": {"port_id": port}})
+            truth.foreign |= {each.id}
+
     def take_away_machine(self, port: PortId) -> None:
         """A machine goes, with its port. What was on it, and still bears our mark, is ours."""
         truth = self._world.truth
@@ -317,6 +324,10 @@ class User:
     def hold(self, name: str) -> None:
         """Put a finalizer on it, as other controllers do."""
         self._patch(name, {"metadata": {"finalizers": [*self._finalizers(name), HOLD]}})
+
+    def hold_by(self, name: str, *finalizers: str) -> None:
+        """Somebody puts these finalizers on it, and no others."""
+        self._patch(name, {"metadata": {"finalizers": list(finalizers)}})
 
     def take_finalizers(self, name: str) -> None:
         """Take all finalizers off, as people do who want something to go away."""

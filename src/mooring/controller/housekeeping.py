@@ -114,7 +114,8 @@ class Housekeeping:
             else:
                 self._unanswered -= {cleaning.concerns(step)}
                 self._log.info(wording.done(step), **wording.details(step))
-        self._ports.in_doubt = self._unanswered.intersection(each.gateway for each in steps if isinstance(each, Unpair))
+        unpaired = {each.gateway for each in steps if isinstance(each, Unpair)} - self._picture.addresses.released
+        self._ports.in_doubt = self._unanswered & unpaired
         return next(iter(failed.values()), None)
 
     def _allowed(self, steps: tuple[CleaningStep, ...], let_go: frozenset[PortId]) -> list[CleaningStep]:

@@ -82,11 +82,11 @@ class Members:
         known = self._addresses
         released = {name: each.port for name, each in self.leaving.items() if each.port in known.released}
         gone = [name for name, port in released.items() if not known.usable_by(port) and not known.guarded(port)]
+        await self._write_drained(roster.load_names(self._term.notes.get(names.DRAINED, "")).difference(gone))
         for name in gone:
             del self.leaving[name]
             self._agents.forget(name)
             self._log.info("gateway is gone", gateway=name)
-        await self._write_drained(roster.load_names(self._term.notes.get(names.DRAINED, "")).difference(gone))
         await self._write_down()
 
     async def _write_drained(self, drained: frozenset[str]) -> None:

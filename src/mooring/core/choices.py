@@ -14,7 +14,7 @@ ours      theirs (`names.INTERNAL`)  ->  floating IP
 none      -                              no
 another   -                              of that network
 nothing   true                           no
-nothing   false, or not there            as all have
+nothing   false, or not there            as it has; a new address as all have
 nothing   anything else                  refused
 """
 
@@ -59,9 +59,9 @@ def _network(service: Service, choices: Choices) -> NetworkId | None:
     return NO_FLOATING_IP if internal(service) else choices.floating_networks.get(_floating_network(service))
 
 
-def refused(service: Service, choices: Choices) -> Refused | None:
-    """Why what the owner chose cannot be."""
-    return _unclear(service) or _not_listed(service, choices)
+def refused(service: Service, choices: Choices, *, floats: bool = True) -> Refused | None:
+    """Why what the owner chose cannot be. `floats`: addresses have floating IPs here, if nobody chooses otherwise."""
+    return (_unclear(service) if floats else None) or _not_listed(service, choices)
 
 
 def _unclear(service: Service) -> Refused | None:
@@ -114,5 +114,4 @@ def _ours(service: Service) -> str:
 
 def _theirs(service: Service) -> str | None:
     """What the cloud provider is told; None where it is told nothing."""
-    said = service.metadata.annotations.get(names.INTERNAL)
-    return None if said is None else said.strip().lower()
+    return service.metadata.annotations.get(names.INTERNAL, "").strip().lower() or None

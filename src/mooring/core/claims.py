@@ -32,9 +32,14 @@ def settled(service: Service, wanted: Services) -> Service:
     if spec.type != "LoadBalancer" or spec.load_balancer_class or other_backend(service):
         return service
     claimed = wanted.claim_unclassed and not opted_out_elsewhere(service)
-    if not claimed and names.FINALIZER not in service.metadata.finalizers:
+    if not claimed and not _held(service):
         return service
     return msgspec.structs.replace(service, spec=msgspec.structs.replace(spec, load_balancer_class=names.GATEWAY_CLASS))
+
+
+def _held(service: Service) -> bool:
+    """Whether we took it on, by what it says of itself: only controllers write a status, and nobody copies one."""
+    return any(each.type in names.CONDITIONS for each in service.status.conditions)
 
 
 def opted_out_elsewhere(service: Service) -> bool:

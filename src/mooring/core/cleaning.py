@@ -111,12 +111,14 @@ def steps(  # noqa: PLR0913 - all that there is, who needs it, and since when it
     every = tuple(ports)
     ids = frozenset(each.id for each in every)
 
+    inner = frozenset(each.id for each in every if addresses.internal(each))
+
     def fate(what: Ours, *, stays: bool) -> Fate | None:
-        return _step(what, end(what, ids), needed=stays, due=tagged_for.get(what.id, 0.0) >= wait)
+        return _step(what, end(what, ids, inner), needed=stays, due=tagged_for.get(what.id, 0.0) >= wait)
 
     staying = needed | begun
     found = [fate(each, stays=each.id in staying) for each in every]
-    found += [fate(each, stays=_is_needed(each, staying, shown)) for each in floating_ips]
+    found += [fate(each, stays=_is_needed(each, staying - inner, shown)) for each in floating_ips]
     kept = sorted((step for step in found if step is not None), key=_order)
     removed = [step.what for step in kept if isinstance(step, Remove) and isinstance(step.what, Port)]
     unwanted = former.union(each.ip_address for port in removed for each in port.fixed_ips)
@@ -184,11 +186,15 @@ def _pairings(gateways: Iterable[Port], wanted: frozenset[str], unwanted: frozen
             yield Unpair(gateway.id, tuple(sorted(left)))
 
 
-def end(what: Ours, ports: frozenset[PortId]) -> End:
-    """What becomes of something that goes. `ports`: those of ours; what is on another one is in use there."""
+def end(what: Ours, ports: frozenset[PortId], inner: frozenset[PortId] = frozenset()) -> End:
+    """What becomes of something that goes. `ports`: those of ours; what is on another one is in use there.
+
+    `inner`: those of ours that are to have no floating IP. What somebody puts on one is taken off, and is theirs.
+    """
     if isinstance(what, FloatingIp) and what.port_id is not None and what.port_id not in ports:
         return GiveBack(what, what.port_id)
-    return GiveBack(what) if isinstance(what, FloatingIp) and keeping.kept(what) else Remove(what)
+    stays = isinstance(what, FloatingIp) and (keeping.kept(what) or what.port_id in inner)
+    return GiveBack(what) if isinstance(what, FloatingIp) and stays else Remove(what)
 
 
 def _step(what: Ours, at_last: End, *, needed: bool, due: bool) -> Fate | None:

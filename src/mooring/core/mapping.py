@@ -67,8 +67,8 @@ class Leg(Struct, frozen=True):
     """The floating IP that says so, and is not to stay any more."""
     taken_off: FloatingIpId | None = None
     """The floating IP whose address it shows, and that somebody took off its port."""
-    lost: str = ""
-    """The address that it shows, and whose floating IP is there, though somebody deleted its port."""
+    lost: Wish | None = None
+    """For the address that it shows, and whose floating IP is there, though somebody deleted its port."""
     refused: Refused | None = None
     """Why it does not get what it asks for, and keeps what it has."""
     retired: bool = False
@@ -263,7 +263,7 @@ def _find_ports(seen: Seen) -> steps.Step:
         if leg.port is not None and leg.taken_off is not None:
             return steps.PutBack(leg.port, leg.taken_off)
         if leg.lost:
-            return steps.MakePort(leg.wish.family, leg.lost, leg.wish.subnet, leg.wish.floating_network)
+            return steps.MakePort(leg.lost.family, leg.lost.address, leg.lost.subnet, leg.lost.floating_network)
     if not seen.held:
         return steps.Rest(Reason.FOREIGN_ADDRESS) if foreign(seen) else steps.Clear()
     if seen.denied is not None:

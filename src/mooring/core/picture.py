@@ -132,7 +132,7 @@ class Picture:
             or claims.unclear(service)
             or wishes.unclear(service)
             or wishes.refused(service, self._families(service))
-            or choices.refused(service, self.addresses.place.choices)
+            or choices.refused(service, self.addresses.place.choices, floats=self.addresses.place.floats(wishes.IPV4))
         )
 
     def _wishes(self, service: Service) -> Iterator[Wish]:
@@ -166,7 +166,7 @@ class Picture:
             to_keep=self._to_keep(service, port) if port and wishes.keeps(service) else None,
             not_to_keep=self._not_to_keep(service, port) if port and wishes.keeps_no_more(service) else None,
             taken_off=self._taken_off(service, port) if port and not fits and not wish.internal else None,
-            lost="" if port or wish.internal else self._lost_address(service, wish, in_vain=denied is not None),
+            lost=None if port or wish.internal else self._lost_address(service, wish, in_vain=denied is not None),
             refused=hopeless if fits else None,
             retired=port is not None and known.retired(port),
             unmarked=known.place.mark if port and known.borrowed(port) else "",
@@ -190,16 +190,21 @@ class Picture:
             return None
         return known.taken_off(each for name in sorted(self.holdings.owners(port)) for each in showing.of(name))
 
-    def _lost_address(self, service: Service, wish: Wish, *, in_vain: bool) -> str:
-        """The address that it shows, whose floating IP is there and whose port is gone.
+    def _lost_address(self, service: Service, wish: Wish, *, in_vain: bool) -> Wish | None:
+        """For the address that it shows, whose floating IP is there and whose port is gone: from where it comes.
 
-        Who asks for another one, and not in vain, gets that.
+        Who asks for another one, and not in vain, gets that; who chose another place moves there afterwards.
         """
         known, shown = self.addresses, [each.ip for each in service.status.load_balancer.ingress]
         found = known.taken_off(shown) if mapping.bound(service) and mapping.named_ports(service) else None
-        address = known.floating_ips[found].floating_ip_address if found else ""
+        if found is None:
+            return None
+        floating_ip = known.floating_ips[found]
+        address = floating_ip.floating_ip_address
         wanted = in_vain or wish.address in {"", address}
-        return address if wanted and wish.family == wishes.family_of(address) else ""
+        if not wanted or wish.family != wishes.family_of(address):
+            return None
+        return Wish(wish.family, address, floating_network=floating_ip.floating_network_id)
 
     def beside(self, service: Service) -> Beside:
         """What is others' when an address is made for a Service."""
