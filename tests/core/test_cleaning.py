@@ -1,5 +1,7 @@
 """What is done about something of ours: every row, and the order."""
 
+import time
+
 import msgspec
 import pytest
 
@@ -198,3 +200,18 @@ def test_what_was_not_answered_comes_last_and_what_waits_for_it(
 ) -> None:
     planned = (A_PAIR, NO_PAIR, OTHER, FLOATS, GOES)
     assert cleaning.in_turn(planned, frozenset({unanswered})) == expected
+
+
+def test_ten_times_as_many_cost_ten_times_as_much() -> None:
+    def took(count: int) -> float:
+        ports = [at(port(f"p{each}"), f"10.{each >> 8}.{each & 255}.1") for each in range(count)]
+        floating_ips = [floating_ip(f"f{each}", f"p{each}") for each in range(count)]
+        needed = frozenset(each.id for each in ports[::2])
+        begin = time.process_time()
+        planned = cleaning.steps(ports, floating_ips, needed, tagged_for={}, wait=90.0)
+        assert len(cleaning.held_back(planned, 2 * count)) == count
+        assert len(cleaning.in_turn(planned, frozenset({"p0"}))) == len(planned)
+        return time.process_time() - begin
+
+    took(100)
+    assert took(10_000) < 40 * took(1_000)

@@ -117,8 +117,9 @@ def steps(  # noqa: PLR0913 - all that there is, who needs it, and since when it
         return _step(what, end(what, ids, inner), needed=stays, due=tagged_for.get(what.id, 0.0) >= wait)
 
     staying = needed | begun
+    outer = staying - inner
     found = [fate(each, stays=each.id in staying) for each in every]
-    found += [fate(each, stays=_is_needed(each, staying - inner, shown)) for each in floating_ips]
+    found += [fate(each, stays=_is_needed(each, outer, shown)) for each in floating_ips]
     kept = sorted((step for step in found if step is not None), key=_order)
     removed = [step.what for step in kept if isinstance(step, Remove) and isinstance(step.what, Port)]
     unwanted = former.union(each.ip_address for port in removed for each in port.fixed_ips)
