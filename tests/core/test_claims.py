@@ -146,3 +146,28 @@ def test_who_asks_us_for_another_back_end_gets_an_answer() -> None:
     [condition] = explaining.conditions(Seen(service(names.GATEWAY_CLASS, "octavia")))
     assert (condition.status, condition.reason) == ("False", "ClassDisagrees")
     assert explaining.conditions(Seen(service(backend="octavia"))) == ()
+
+
+@pytest.mark.parametrize(
+    ("given", "theirs"),
+    [
+        (served(service(names.GATEWAY_CLASS), shown=""), False),
+        (served(service(names.GATEWAY_CLASS), shown="198.51.100.9"), False),
+        (served(service(), shown=""), False),
+        (served(service(), shown="198.51.100.9"), True),
+        (served(service("example.org/other"), shown=""), True),
+        (served(service(type="ClusterIP"), shown="198.51.100.9"), False),
+        (service(names.GATEWAY_CLASS), True),
+    ],
+    ids=[
+        "ours",
+        "ours, that others wrote to",
+        "no class",
+        "no class, served",
+        "another class",
+        "no balancer",
+        "not held",
+    ],
+)
+def test_whose_the_finalizer_of_kubernetes_is(given: Service, theirs: bool) -> None:  # noqa: FBT001 - a column
+    assert mapping.also_held_by_others(given) is theirs

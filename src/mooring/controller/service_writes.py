@@ -44,8 +44,7 @@ class ServiceWrites:
     async def let_go(self, service: Service) -> None:
         """An opt-out of the owner's stays: only our own "true" is taken off.
 
-        Kubernetes' own finalizer goes with ours; where ours is not, another class has come, or somebody else's address
-        is shown still, it is somebody else's.
+        Kubernetes' own finalizer goes with ours, where it is not somebody else's.
         """
         managed = {names.MANAGED: None} if service.metadata.annotations.get(names.MANAGED) == "true" else {}
         ours = (names.FINALIZER,) if mapping.also_held_by_others(service) else FINALIZERS

@@ -174,9 +174,12 @@ def can_be_managed(service: Service) -> bool:
 
 
 def also_held_by_others(service: Service) -> bool:
-    """Whether Kubernetes' own finalizer on it is another controller's, when we let go of it."""
-    named = of_another_class(service) and bool(service.spec.load_balancer_class)
-    return named or names.FINALIZER not in service.metadata.finalizers or bool(_shown(service))
+    """Whether Kubernetes' own finalizer on it is another controller's, when we let go of it.
+
+    One without a class that shows nothing any more was ours alone.
+    """
+    theirs = of_another_class(service) and bool(service.spec.load_balancer_class or _shown(service))
+    return theirs or names.FINALIZER not in service.metadata.finalizers
 
 
 def addressed_to_us(service: Service) -> bool:
